@@ -156,7 +156,7 @@ CHOSEN = {
         *("comparison.pages.figures.LOWER_HEIGHT", "report.drawings.FOREST_AROUND"),
         *("report.exports.paper.PAPER_WIDTH", "report.exports.paper.PANEL_AROUND"),
     },
-    "by a format": {"embeddings.journal.JOURNAL_LAYOUT"},
+    "by a format": {"embeddings.stored.journal.JOURNAL_LAYOUT"},
     "to bound a search": {"comparison.settings.MAX_RHO"},
     "by judgment, and no script makes them again": {
         *("extractors.networks.motion.FORCE", "extractors.networks.motion.LIGHT_DRIFT"),

@@ -16,15 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import Place, send
 from finc_eval.core.digest import array_bytes, sha256_of
-from finc_eval.core.errors import DataError, FincEvalError
+from finc_eval.core.errors import FincEvalError
 from finc_eval.core.places import is_place
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
+from finc_eval.embeddings.cells import Cells
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import Hashes, hashes_of, hashes_of_bytes, keys_of, number_hashes, string_hashes
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.recipe import ARRAY_SPACE, space_named
-from finc_eval.numerics.arrays import as_rows
+from finc_eval.numerics.arrays import as_rows, finite_rows
 from finc_eval.samples.shards import Shard
 from finc_eval.samples.source import prefetch
 
@@ -177,6 +178,16 @@ class Embeddings(ABC):
         """Samples behind the embeddings, from which pictures are made; None if they are not at hand."""
         return None
 
+    @property
+    def cells(self) -> Cells | None:
+        """Cells of the samples that have them; None if none are kept, for the reason in `cells_absent`."""
+        return None
+
+    @property
+    def cells_absent(self) -> str:
+        """Reason why no cells are kept; "" if they are."""
+        return "arrays of embeddings come without cells"
+
     def content(self) -> NDArray[np.uint64] | None:
         """Return a digest of the pixels of each sample, shape (n,), equal for equal pixels; None if it is unknown."""
         return None
@@ -313,27 +324,7 @@ class ArrayEmbeddings(Embeddings):
             self._digest = sha.hexdigest()
 
     def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
-        return check_rows(rows.detach(), numbers, self.name)
-
-
-def check_rows(given: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64], name: str) -> torch.Tensor:
-    """Return embeddings as float32; DataError if one is not finite, or too large for float32.
-
-    `numbers` are the rows of these embeddings in the set of this name.
-    """
-    rows = given.float()
-    # If a row's sum is finite, so are its entries, and the sum is seventy times as fast to check.
-    if not rows.sum(1).isfinite().all() and not (finite := rows.isfinite().all(1)).all():
-        first_bad = int((~finite).nonzero()[0])
-        where = f"{name}: the embedding in row {numbers[first_bad]}"
-        if given[first_bad].isfinite().all():
-            most = float(given[first_bad].abs().max())
-            raise DataError(
-                f"{where} has the entry {most:.3g}, more than float32 can hold (3.4e38): scale the embeddings, or "
-                "leave it out"
-            )
-        raise DataError(f"{where} is not finite (NaN or Inf): leave it out")
-    return rows
+        return finite_rows(rows.detach(), numbers, self.name)
 
 
 class CachedEmbeddings(Embeddings):
@@ -360,7 +351,7 @@ class CachedEmbeddings(Embeddings):
         return self.cache.ids_at(indices)
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        return check_rows(torch.from_numpy(self.cache[indices]), indices, self.name)
+        return finite_rows(torch.from_numpy(self.cache[indices]), indices, self.name)
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         return None if self.samples is None else self.samples.pictures(self.ids_at(indices))
@@ -372,6 +363,16 @@ class CachedEmbeddings(Embeddings):
     def samples(self) -> EmbeddedSamples | None:
         """Samples that the cache was made of; None if they are neither in files nor held by this process."""
         return EmbeddedSamples(self.cache) if self.cache.held or is_place(self.cache.source) else None
+
+    @property
+    def cells(self) -> Cells | None:
+        """Cells in the file; None if it has none."""
+        return self.cache.cells
+
+    @property
+    def cells_absent(self) -> str:
+        """Reason why the file has no cells; "" if it has them."""
+        return self.cache.cells_absent
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         if name not in self.columns:
@@ -386,4 +387,4 @@ class CachedEmbeddings(Embeddings):
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         for start, rows in zip(range(0, self.n, size), self.cache.batches(size), strict=True):
-            yield check_rows(torch.from_numpy(rows), range(start, self.n), self.name)
+            yield finite_rows(torch.from_numpy(rows), range(start, self.n), self.name)

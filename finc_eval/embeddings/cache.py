@@ -18,9 +18,12 @@ from finc_eval.core.files.stored import StoredFile, content_of, is_foreign, is_s
 from finc_eval.core.places import is_place
 from finc_eval.core.record import structure
 from finc_eval.core.serialize import Shown
+from finc_eval.embeddings.cells import Cells
 from finc_eval.embeddings.columns import drop_missing, missing_texts, unknown_column
-from finc_eval.embeddings.journal import title_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, column_array
+from finc_eval.embeddings.stored.cell_block import CellBlock
+from finc_eval.embeddings.stored.journal import title_of
+from finc_eval.extractors.catalog import all_cards
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.profile import Profile
 
@@ -114,6 +117,7 @@ class EmbeddingCache(Shown):
                     self.failures: list[tuple[str, str]] = list(zip(*failed, strict=True))
                     self._columns = {name: self._file.texts(column_array(name), self.n) for name in header.columns}
                     self._missing: dict[str, frozenset[str]] = {}
+                    self._cells = header.cells and CellBlock(self._file, self.n, header.cells)
                     policy = header.recipe["clip"]
                     self.clip = policy and Clip(**policy)
             if output is not None and output not in self.outputs:
@@ -129,8 +133,7 @@ class EmbeddingCache(Shown):
         self.extractor, self.extractor_digest = header.extractor, header.extractor_digest
         self.manifest_digest, self.recipe, self.profile = header.manifest_digest, header.recipe, header.profile
         self.ignored, self.columns, self.shard = header.ignored, header.columns, header.shard
-        self.reading, self.held = header.reading, cast("Source | None", None)
-        self.grids: str | None = None
+        self.reading, self.held, self.grids = header.reading, cast("Source | None", None), cast("str | None", None)
         # The function holds the texts alone: a cycle through `self` would keep the file open.
         names = self._ids
         self._id_block = lru_cache(64)(lambda b: names.bytes_between(b * ID_BLOCK, (b + 1) * ID_BLOCK))
@@ -191,6 +194,25 @@ class EmbeddingCache(Shown):
         if name not in self._missing:
             self._missing[name] = missing_texts(self._columns[name].all())
         return self._missing[name]
+
+    @cached_property
+    def cells(self) -> Cells | None:
+        """Cells of the samples that have them; None if none are kept, for the reason in `cells_absent`.
+
+        Raises:
+            DataError: the file is damaged.
+        """
+        with content_of(self.path, EXTRACT_AGAIN):
+            return self._cells.read() if self._cells else None
+
+    @property
+    def cells_absent(self) -> str:
+        """Reason why no cells are kept; "" if they are."""
+        if self._cells:
+            return ""
+        if any(card.cells for card in all_cards() if card.name == self.extractor):
+            return f"{self.path} was made before cells were kept: delete it and embed its samples again"
+        return f"{self.extractor} has no cells yet"
 
     def output(self, name: str) -> EmbeddingCache:
         """Open the rows of one of `outputs` for the same samples."""

@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,7 @@ from finc_eval.embeddings.writer import (
     whole_cache,
 )
 from finc_eval.extractors.card import Card, Preprocessing
+from finc_eval.extractors.cells import cell_table
 from finc_eval.extractors.preprocess import Resized, resize_frames
 from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.shards import Shard
@@ -56,6 +57,7 @@ CPU_PIXELS, GPU_PIXELS = 16 * 224 * 224, 64 * 224 * 224
 and take memory: a batch of 16 or 32 takes 17 ms an image, one of 4 takes 21."""
 
 Item = TypeVar("Item")
+Made: TypeAlias = "tuple[torch.Tensor | None, torch.Tensor | None]"  # rows and cells; see `Embedder.with_cells`
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,7 @@ class DecodedBatch:
     errors: list[str | None]  # reason why a sample cannot be read, or None
     encodings: list[Encoding | None]  # encoding of each sample; None for an unreadable sample
     readable: npt.NDArray[np.int64]  # positions of the readable samples in the batch, (m,)
-    # pixels of the readable samples, (m, height, width, 3) or (m, frames, height, width, 3); None if no sample is
-    # readable
+    # pixels of the readable samples, (m, height, width, 3) or (m, frames, height, width, 3); None if there are none
     pixels: torch.Tensor | None
     # instants in seconds at which their frames are shown, (m, frames) float32; None for images
     times: torch.Tensor | None
@@ -233,8 +234,7 @@ class Job:
             return len(self.samples.ids)
         self.digests = self.samples.digests(progress)
         self.identity = self._identity(self.digests)
-        path = self.out or _default_path(self.identity.key)
-        self.found = self._whole(path)
+        self.found = self._whole(path := self.out or _default_path(self.identity.key))
         self.replaces = self.found is None and path.exists()
         return 0 if self.found else len(self.samples.ids)
 
@@ -299,7 +299,8 @@ class Job:
     def _writer(self, path: Path, key: str, origin: str = "") -> CacheWriter:
         widths = {"embeddings": self.card.output.dimension}
         widths |= {name: output.dimension for name, output in self.card.extra.items()}
-        return CacheWriter(path, key, self.samples.ids, widths, self._batch_size, self.samples.once, origin)
+        ids, once, cells = self.samples.ids, self.samples.once, cell_table(self.card)
+        return CacheWriter(path, key, ids, widths, self._batch_size, once, origin, cells)
 
     def _finish(self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress) -> None:
         writer.finish(identity, path, self.given, digests=self.digests, progress=progress)
@@ -317,9 +318,10 @@ class Job:
         embed = self.embedder(self._compiled_for)
         tell("", writer.done, n)  # the clock starts when the network is there
         with kept_memory(), closing(one_behind(self._embedded(embed, writer.done))) as embedded:
-            for batch, rows in embedded:
+            for batch, (rows, cells) in embedded:
                 self._check_unchanged(batch, writer.done)
-                writer.write(self._rows(batch, rows), batch.content, batch.errors, batch.encodings)
+                made = None if cells is None else cells.cpu().numpy()
+                writer.write(self._rows(batch, rows), batch.content, batch.errors, batch.encodings, made)
                 tell("", writer.done, n)
         return None
 
@@ -362,14 +364,14 @@ class Job:
         many = len(self.samples.ids) >= MIN_COMPILED_SAMPLES
         return self._batch_size if many and self.card.weights is not None else None
 
-    def _embedded(self, embed: Embedder, start: int) -> Generator[tuple[DecodedBatch, torch.Tensor | None], None, None]:
-        """Yield batches and the rows of their readable samples, which a GPU may still be working on."""
+    def _embedded(self, embed: Embedder, start: int) -> Generator[tuple[DecodedBatch, Made], None, None]:
+        """Yield batches with rows and cells of their readable samples, which a GPU may still be working on."""
         from finc_eval.core.device import send
 
         how, place = self.card.preprocessing, partial(send, device=embed.device)
         with closing(decode_batches(self.samples, start, self._batch_size, how, self.run.workers, place)) as batches:
             for batch in batches:
-                yield batch, None if batch.pixels is None else embed(batch.pixels, batch.times)
+                yield batch, (None, None) if batch.pixels is None else embed.with_cells(batch.pixels, batch.times)
 
     def _rows(self, batch: DecodedBatch, embedded: torch.Tensor | None) -> npt.NDArray[np.float32]:
         """Return the rows of a whole batch, zero where a sample is unreadable."""

@@ -67,6 +67,7 @@ class CacheHeader(Record):
 
     Attributes:
         columns: names of the columns of metadata, in their order.
+        cells: space of the cells in the file; None without cells, as in files of an extractor that has none.
     """
 
     key: str
@@ -81,10 +82,16 @@ class CacheHeader(Record):
     outputs: tuple[str, ...]
     shard: Shard | None = None
     reading: Reading = EVERYTHING
+    cells: str | None = None
 
     @classmethod
     def of(
-        cls, identity: Identity, profile: Profile, columns: tuple[str, ...], outputs: tuple[str, ...]
+        cls,
+        identity: Identity,
+        profile: Profile,
+        columns: tuple[str, ...],
+        outputs: tuple[str, ...],
+        cells: str | None = None,
     ) -> CacheHeader:
         """Describe a cache of these samples."""
         return cls(
@@ -100,6 +107,7 @@ class CacheHeader(Record):
             outputs=outputs,
             shard=identity.shard,
             reading=identity.reading,
+            cells=cells,
         )
 
 

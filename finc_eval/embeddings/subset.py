@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.device import send
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.cells import Cells
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 
 if TYPE_CHECKING:
@@ -68,6 +69,17 @@ class Subset(Embeddings):
     def samples(self) -> EmbeddedSamples | HeldSamples | None:
         """Samples of the underlying set."""
         return self.source.samples
+
+    @property
+    def cells(self) -> Cells | None:
+        """Cells of the samples of the subset."""
+        cells = self.source.cells
+        return None if cells is None else cells.take(self.rows)
+
+    @property
+    def cells_absent(self) -> str:
+        """Reason why the underlying set keeps no cells."""
+        return self.source.cells_absent
 
     def content(self) -> NDArray[np.uint64] | None:
         content = self.source.content()

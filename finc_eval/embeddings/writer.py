@@ -25,8 +25,8 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.core.record import plain
 from finc_eval.core.storage import disk_errors, lock_of, only_writer_of, put_whole, refresh, remove_leftovers
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, WHOLE, EmbeddingCache, Floats
+from finc_eval.embeddings.cells import rows_with_cells
 from finc_eval.embeddings.columns import drop_missing
-from finc_eval.embeddings.journal import Journal, JournalBatch, Title, new_of, title_of
 from finc_eval.embeddings.recipe import (
     CACHE_LAYOUT,
     DIGESTS,
@@ -38,6 +38,9 @@ from finc_eval.embeddings.recipe import (
     column_array,
     origin_of,
 )
+from finc_eval.embeddings.stored.cell_block import new_cells
+from finc_eval.embeddings.stored.journal import Journal, JournalBatch, Title, new_of, title_of
+from finc_eval.extractors.cells import WINDOWS, CellTable
 from finc_eval.samples.encoding import ENCODING_BYTES, Encoding
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.source import Digests
@@ -205,6 +208,7 @@ class CacheWriter:
     `key` is the digest of what the rows are made of: an unfinished cache with another key is not resumed, and may be
     replaced by its own `origin`. `widths` are the entries of the embedding, under "embeddings", then of every further
     output, under its name. If the samples can be read only `once`, nobody could resume, and an error leaves nothing.
+    `cells` is how the extractor makes cells, which are kept of at most `MAX_CELLS` samples; None for one without.
 
     Attributes:
         done: number of rows that need not be made again; a multiple of `batch_size`, or all of them.
@@ -219,15 +223,22 @@ class CacheWriter:
         batch_size: int,
         once: bool = False,
         origin: str = "",
+        cells: CellTable | None = None,
     ) -> None:
-        self._once = once
+        self._once, self._table = once, cells
+        self._chosen = np.zeros(len(ids), bool)
+        if cells is not None:
+            from finc_eval.embeddings.keys import string_hashes  # loads torch, which the network needs in any case
+
+            self._chosen[rows_with_cells([string_hashes(ids)])] = True
+        cell_bytes = WINDOWS * cells.channels if cells else 0
         self.path, self.part, self._ids, self._widths = path, part_of(path), ids, widths
         self._shape = (len(ids), sum(widths.values()))
         row_bytes = self._shape[1] * np.dtype(DTYPE).itemsize + REASON_BYTES + ENCODING_BYTES
         # 1 << 20: bytes that are allowed for everything in a cache that does not grow with the samples.
-        self._bytes = (1 << 20) + sum(len(name) + row_bytes for name in ids)
+        self._bytes = (1 << 20) + sum(len(name) + row_bytes for name in ids) + self._chosen.sum() * cell_bytes
         self._last_checkpoint = 0.0
-        title = Title(key, origin, *self._shape)
+        title = Title(key, origin, *self._shape, cell_bytes)
         with resumable(path, self.part.exists()):
             # The unfinished and the whole file lie side by side for a moment.
             occupied = self.part.stat().st_blocks * 512 if self.part.exists() else 0
@@ -243,11 +254,13 @@ class CacheWriter:
         content: npt.NDArray[np.uint64],
         reasons: Sequence[str | None],
         encodings: Sequence[Encoding | None],
+        cells: npt.NDArray[np.int8] | None = None,
     ) -> None:
         """Append a batch.
 
         `rows` has embeddings and further outputs side by side, (b, sum of widths) float32; rows with a reason, of
-        failed samples, are ignored. `content` has digests of the decoded samples, (b,) uint64.
+        failed samples, are ignored. `content` has digests of the decoded samples, (b,) uint64. `cells` are those of the
+        samples without a reason, (m, 49, c); None without any.
         """
         encoded = [encoding.encode().decode("ascii") if encoding else "" for encoding in encodings]
         # Reasons are cut between characters.
@@ -255,7 +268,12 @@ class CacheWriter:
             why if why is None else why.encode("utf-8", "replace")[:REASON_BYTES].decode("utf-8", "ignore")
             for why in reasons
         ]
-        batch = JournalBatch(rows, content, short, encoded)
+        with_cells = self._chosen[self.done :][: len(rows)] & np.array([why is None for why in reasons])
+        values = np.empty((0, self._journal.title.cells), np.int8)
+        if cells is not None:
+            kept = with_cells[[row for row, why in enumerate(reasons) if why is None]]
+            values = cells[kept].reshape(-1, self._journal.title.cells)
+        batch = JournalBatch(rows, content, short, encoded, with_cells, values)
         with resumable(self.path, self._worth_keeping):
             self._journal.cut(self.done)
             self._journal.append(batch)
@@ -308,12 +326,16 @@ class CacheWriter:
             for name, entries in self._widths.items()
         ]
         content = file.rows("content", (len(kept),), "<u8")
+        rows_of_cells = np.flatnonzero(self._chosen[kept])
+        cells = new_cells(file, rows_of_cells, self._table.channels) if self._table else None
         ends, done, encodings = np.cumsum([*self._widths.values()]).tolist(), 0, list[str]()
         for batch in self._journal.batches():
             good = np.array([reason is None for reason in batch.reasons])
             content.append(batch.content[good])
             for target, rows in zip(targets, np.split(batch.rows[good], ends[:-1], axis=1), strict=True):
                 target.append(rows)
+            if cells is not None and len(batch.cells):
+                cells.append(batch.cells.reshape(-1, *cells.shape[1:]))
             encodings += [encoding for encoding, fine in zip(batch.encodings, good, strict=True) if fine and encoding]
             done += len(good)
             progress("write cache", done, n)
@@ -326,7 +348,8 @@ class CacheWriter:
             file.array(FAILED, np.array(sorted(lost), np.int64))
             file.texts(ENCODINGS, encodings)
         profile = Profile.of(Encoding.decode(encoding.encode("ascii")) for encoding in encodings)
-        file.header |= plain(CacheHeader.of(identity, profile, tuple(columns), tuple(self._widths)[1:]))
+        space = None if self._table is None else self._table.space
+        file.header |= plain(CacheHeader.of(identity, profile, tuple(columns), tuple(self._widths)[1:], space))
 
     def discard(self) -> None:
         """Remove the unfinished cache."""

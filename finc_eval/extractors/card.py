@@ -24,6 +24,8 @@ from finc_eval.samples.clips import CLIPS, MAX_FPS, MIN_FPS, Clip
 NetworkPrecision = Literal["float32", "bfloat16", "float16"]
 """Arithmetic of a network: float32 is exact on every device, the others run under autocast."""
 
+CellStatistic = Literal["mean", "deviation"]  # statistic of a channel on a window: mean, or standard deviation
+
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 
 BY_FRAMES = ":frames"  # end of the name of an extractor of clips that a network of images makes, frame by frame
@@ -146,6 +148,22 @@ class Output(Record):
 
 
 @dataclass(frozen=True)
+class CellLayers(Record):
+    """Early maps of the network whose statistics on 7 × 7 windows of an image are kept as its cells.
+
+    Attributes:
+        layers: statistics of the channels of each map, by the name of the module whose output it is.
+        table: file with the mean and the standard deviation of each number over photographs, one of those that come
+            with finc-eval.
+        sha256: SHA-256 (hex) of that file.
+    """
+
+    layers: dict[str, tuple[CellStatistic, ...]]
+    table: str
+    sha256: str
+
+
+@dataclass(frozen=True)
 class Head(Record):
     """Last layer of the network: it turns an embedding into scores of classes, and classes name what an image shows.
 
@@ -209,6 +227,8 @@ class Card(Record):
         weights: file of weights; None for an extractor without weights.
         clip: choice of a clip's frames from a video; None for an extractor of images.
         extra: further outputs of the same pass that are kept with the embedding, by name ("logits").
+        cells: early maps of the same pass that are kept for parts of images; None for an extractor without cells. They
+            do not change the embedding, and so are not part of `recipe`.
         head: layer that names what the embeddings show; None if there is none that applies to them.
         text: text tower of the same model; None if there is none.
         lpips: linear layers by which the network measures LPIPS; None without any.
@@ -225,6 +245,7 @@ class Card(Record):
     weights: Weights | None = None
     clip: Clip | None = None
     extra: dict[str, Output] = field(default_factory=dict)
+    cells: CellLayers | None = None
     head: Head | None = None
     text: Text | None = None
     lpips: Weights | None = None
@@ -252,7 +273,7 @@ class Card(Record):
         if self.clip is not None:
             raise UsageError(f"{self.name} takes clips, and not their frames: name it without {BY_FRAMES}")
         output = replace(self.output, frames="mean")
-        return replace(self, name=self.name + BY_FRAMES, clip=TWO_SECONDS, output=output, golden=None)
+        return replace(self, name=self.name + BY_FRAMES, clip=TWO_SECONDS, output=output, cells=None, golden=None)
 
     def with_lpips(self) -> Card:
         """Return the card with the linear layers of LPIPS as its weights."""
@@ -291,6 +312,10 @@ def _faults(card: Card) -> Iterator[str]:
     for name in card.extra:
         if not re.fullmatch("[a-z][a-z0-9_]*", name):
             yield f'"extra.{name}" must have a name of lower-case letters, digits and underscores'
+    if card.cells and card.clip:
+        yield '"cells" are of images, and the card takes clips: remove the table [cells]'
+    if card.cells and (Path(card.cells.table).name != card.cells.table or not card.cells.layers):
+        yield '"cells" must state layers, and the name of a table of finc-eval'
     if card.output.frames and not card.clip:
         yield '"output.frames" pools the frames of clips: add a table [clip], or remove it'
     axes = ("frames", "height", "width", "3") if card.clip else ("height", "width", "3")

@@ -14,9 +14,11 @@ import torch
 from finc_eval.core.device import send, usable_device
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.extractors.card import Card, NetworkPrecision
+from finc_eval.extractors.cells import cell_table
 from finc_eval.extractors.folding import fold
 from finc_eval.extractors.imagenet import imagenet_tree
 from finc_eval.extractors.networks import load_backbone
+from finc_eval.extractors.networks.cell_maps import CELLS, WithCells
 from finc_eval.extractors.networks.tensors import fill_network, load_tensors
 from finc_eval.extractors.preprocess import normalize_values, resize_frames
 from finc_eval.extractors.weights import check_weights, locate
@@ -56,6 +58,8 @@ class Embedder:
         self._compiled: Network | None = None
         if precision == "float32" and self.device.type == "cpu" and card.clip is None:  # clips gain nothing
             self._fold()
+        if (table := cell_table(card)) is not None:
+            self._network = WithCells(self._network, table, card.name)
         if compiled_for is not None and self.device.type == "cpu":
             self._most, self._compiled = compiled_for, self._compile(compiled_for)
 
@@ -66,12 +70,18 @@ class Embedder:
         shown at `times` in seconds, (m, frames), by default evenly at `ASSUMED_FPS`. The result is (m, d) float32 on
         the device: the embedding, then the card's further outputs.
         """
-        rows: list[torch.Tensor] = []
+        return self.with_cells(pixels, times)[0]
+
+    def with_cells(
+        self, pixels: torch.Tensor, times: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Embed a batch as a call does, and return its cells, too: (m, 49, c) int8 on the device; None without any."""
+        parts: list[tuple[torch.Tensor, torch.Tensor | None]] = []
         start = 0
         while start < len(pixels):
             part = pixels[start : start + (self._most or len(pixels))]
             try:
-                rows.append(self._embed(part, None if times is None else times[start : start + len(part)]))
+                parts.append(self._embed(part, None if times is None else times[start : start + len(part)]))
                 start += len(part)
                 continue
             except RuntimeError as error:
@@ -86,11 +96,12 @@ class Embedder:
             self._most, self._compiled = len(part) // 2, None
             if self.device.type == "cuda":
                 torch.cuda.empty_cache()
-        return torch.cat(rows)
+        cells = [made for _, made in parts if made is not None]
+        return torch.cat([rows for rows, _ in parts]), torch.cat(cells) if cells else None
 
     @arithmetic()
     @torch.inference_mode()
-    def _embed(self, pixels: torch.Tensor, times: torch.Tensor | None) -> torch.Tensor:
+    def _embed(self, pixels: torch.Tensor, times: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
         batch = normalize_values(send(pixels, self.device), self._card.preprocessing)
         if getattr(self._network, "takes_times", False):
             if times is None:
@@ -117,7 +128,7 @@ class Embedder:
                     f"card {card}: the network gives {output.layer} of shape {tuple(rows[-1].shape[1:])}, "
                     f"the card says {output.dimension}: correct {name}.dimension"
                 )
-        return torch.cat(rows, dim=1)
+        return torch.cat(rows, dim=1), outputs.get(CELLS)
 
     def _run(self, network: Network, batch: torch.Tensor) -> dict[str, torch.Tensor]:
         kind = getattr(torch, self._precision)
@@ -141,7 +152,7 @@ class Embedder:
 
         def outputs(network: torch.nn.Module) -> torch.Tensor:
             self._network = network
-            return self._embed(noise, None)
+            return self._embed(noise, None)[0]
 
         try:
             with kept_random_states():  # a layer is filled with random numbers before its weights

@@ -41,7 +41,7 @@ def tell(findings: Sequence[Finding], most: int, longest: int) -> tuple[dict[Fin
     unnamed = ordered[len(told) :]
     texts: dict[Finding, str] = {}
     rest = ""
-    for forms in _plans(told):
+    for forms in _plans(told[:most]):  # each has a word at least
         texts = _write(told[: len(forms)], forms, longest)
         rest = _count(told, len(forms), unnamed)
         if len(" ".join([*texts.values(), rest]).split()) <= most:

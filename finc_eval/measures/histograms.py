@@ -17,7 +17,7 @@ from finc_eval.estimates.of_statistic import Statistic
 from finc_eval.measures.inputs import Metric, MetricInputs, of_statistic, split_reference
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_quantile
-from finc_eval.partitions.kmeans import Cells, pool_samples
+from finc_eval.partitions.kmeans import KMeansCells, pool_samples
 
 NDB_BINS = 100  # bins of the paper
 
@@ -47,7 +47,7 @@ def ndb(gen: Embeddings, ref: Embeddings, bins: int = NDB_BINS, run: Run | None 
         )
     # 5: samples of the reference per bin, below which there are fewer bins.
     bins = max(min(bins, len(rows) // 5), 2)
-    cells = Cells.fit(rows, bins, [0], run)
+    cells = KMeansCells.fit(rows, bins, [0], run)
     x, y = (cells.count(embeddings, run)[0] for embeddings in (gen, ref))
     return different_bins(x, y), bins
 
@@ -114,15 +114,15 @@ def _order(rows: NDArray[np.float32]) -> NDArray[np.int64]:
     return keys.view(f"V{4 * keys.shape[1]}").ravel().argsort(kind="stable")
 
 
-def prd_cells(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> Cells:
+def prd_cells(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> KMeansCells:
     """Return the kinds of ten runs of k-means of both sets together."""
     rows = pool_samples([gen, ref])
     rows = rows[torch.from_numpy(_order(rows.numpy()))]
     # 20: samples per kind, below which there are fewer kinds.
-    return Cells.fit(rows, max(min(PRD_CLUSTERS, len(rows) // 20), 2), range(RUNS), run)
+    return KMeansCells.fit(rows, max(min(PRD_CLUSTERS, len(rows) // 20), 2), range(RUNS), run)
 
 
-def prd(gen: Embeddings, ref: Embeddings, run: Run | None = None, cells: Cells | None = None) -> Curve:
+def prd(gen: Embeddings, ref: Embeddings, run: Run | None = None, cells: KMeansCells | None = None) -> Curve:
     """Return the PRD curve, averaged over ten runs of k-means of both sets together, or over given kinds."""
     cells = prd_cells(gen, ref, run) if cells is None else cells
     x, y = (cells.count(embeddings, run) for embeddings in (gen, ref))

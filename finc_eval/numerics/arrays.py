@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +60,26 @@ def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True) -
             f"{name} has entries near {float(size[entry]):.3g} that differ by {float(spread[entry]):.3g}, which "
             "float32 loses: subtract one vector, such as the mean of the reference, from both sets"
         )
+    return rows
+
+
+def finite_rows(given: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64], name: str) -> torch.Tensor:
+    """Return embeddings as float32; DataError if one is not finite, or too large for float32.
+
+    `numbers` are the rows of these embeddings in the set of this name.
+    """
+    rows = given.float()
+    # If a row's sum is finite, so are its entries, and the sum is seventy times as fast to check.
+    if not rows.sum(1).isfinite().all() and not (finite := rows.isfinite().all(1)).all():
+        first_bad = int((~finite).nonzero()[0])
+        where = f"{name}: the embedding in row {numbers[first_bad]}"
+        if given[first_bad].isfinite().all():
+            most = float(given[first_bad].abs().max())
+            raise DataError(
+                f"{where} has the entry {most:.3g}, more than float32 can hold (3.4e38): scale the embeddings, or "
+                "leave it out"
+            )
+        raise DataError(f"{where} is not finite (NaN or Inf): leave it out")
     return rows
 
 

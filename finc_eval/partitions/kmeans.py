@@ -51,14 +51,14 @@ def kmeans(rows: NDArray[np.float32], clusters: int, seed: int, device: torch.de
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class KMeansCells:
     """Cells of several runs of k-means: a sample is of the nearest center of each run."""
 
     centers: torch.Tensor  # centers of each run, shape (runs, cells, d), relative to `origin`
     origin: torch.Tensor  # mean of the fitted rows, shape (d,)
 
     @classmethod
-    def fit(cls, rows: torch.Tensor, cells: int, seeds: Sequence[int], run: Run | None = None) -> Cells:
+    def fit(cls, rows: torch.Tensor, cells: int, seeds: Sequence[int], run: Run | None = None) -> KMeansCells:
         """Fit k-means to the coordinates of rows on their principal axes, once for each seed."""
         axes = PrincipalAxes.of(rows)
         x = np.ascontiguousarray(axes(rows.cpu()).numpy())

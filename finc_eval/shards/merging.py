@@ -7,11 +7,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors import with_home, without_links
@@ -19,13 +20,16 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.copies import join_content
 from finc_eval.core.files.on_disk import on_disk
 from finc_eval.core.files.stored import StoredFile, check_type, content_of, existing_file, file_type
-from finc_eval.core.files.writing import new_file
+from finc_eval.core.files.writing import NewFile, new_file
 from finc_eval.core.places import out_path
 from finc_eval.core.progress import Progress, automatic
 from finc_eval.core.record import plain, structure
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
+from finc_eval.embeddings.cells import rows_with_cells
+from finc_eval.embeddings.keys import string_hashes
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DIGESTS, ENCODINGS, FAILED, CacheHeader, Identity, changes
+from finc_eval.embeddings.stored.cell_block import ROWS, VALUES, CellBlock, new_cells
 from finc_eval.embeddings.writer import only_writer, whole_cache
 from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.profile import Profile
@@ -174,10 +178,12 @@ def merge_caches(paths: Iterable[Path], out: Path, force: bool, progress: Progre
             if force and out.exists() and file_type(out) != WHOLE:
                 out.unlink()
             with new_file(out, WHOLE, CACHE_LAYOUT) as new:
-                for done in join_content(in_order, _open, new, (DIGESTS, FAILED, ENCODINGS)):
+                for done in join_content(in_order, _open, new, (DIGESTS, FAILED, ENCODINGS, VALUES, ROWS)):
                     progress("merge", done, len(in_order))
+                    if done == len(in_order) and first.cells is not None:  # before the texts, as one process does
+                        _join_cells(in_order, first.cells, new)
                 profile = Profile.of(_encodings(in_order))
-                new.header |= plain(CacheHeader.of(identity, profile, first.columns, first.outputs))
+                new.header |= plain(CacheHeader.of(identity, profile, first.columns, first.outputs, first.cells))
     return EmbeddingCache(out)
 
 
@@ -198,6 +204,8 @@ def _check(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shard]
                 f"{first_path} has the metadata {join_words(first.columns) or 'none'}, and {path} "
                 f"{join_words(header.columns) or 'none'}: make one again, with the same --metadata"
             )
+        if header.cells != first.cells:  # shards of two versions: their cells cannot be compared
+            first = replace(first, cells=None)
         readable += rows
         files.add(path, given)
     files.check()
@@ -234,6 +242,30 @@ def _samples(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
                 for number, name in zip(failed[before:after].tolist(), bad.between(before, after), strict=True):
                     names.insert(number - start, name)
                 yield from zip(names, (digest.tobytes() for digest in contents), strict=True)
+
+
+def _join_cells(paths: Iterable[Path], space: str, new: NewFile) -> None:
+    """Write the cells that one process would have kept; each shard has the smallest hashes among its own ids."""
+    names = (name for name, _ in _samples(paths))
+    chosen = rows_with_cells(string_hashes(part) for part in iter(lambda: [*islice(names, SAMPLES)], []))
+    before = rows_before = channels = 0
+    rows, kept = list[NDArray[np.int64]](), list[NDArray[np.bool_]]()
+    for path in paths:
+        with _open(path) as file, content_of(path, AGAIN):
+            n, failed = len(file.stored(DIGESTS)), file.array(FAILED, None, dtype="<i8")
+            block = CellBlock(file, n - len(failed), space)
+            own, channels = block.rows(), block.channels
+            # Samples that failed have numbers, and no rows.
+            numbers = own + np.searchsorted(failed - np.arange(len(failed)), own, side="right")
+            kept.append(np.isin(before + numbers, chosen))
+            rows.append(rows_before + own[kept[-1]])
+            before, rows_before = before + n, rows_before + n - len(failed)
+    values = new_cells(new, np.concatenate(rows), channels)
+    for path, of_shard in zip(paths, kept, strict=True):
+        with _open(path) as file, content_of(path, AGAIN):
+            stored = CellBlock(file, len(file.stored("embeddings")), space).values
+            for start in range(0, len(stored), stored.together):
+                values.append(stored.between(start, start + stored.together)[of_shard[start : start + stored.together]])
 
 
 def _encodings(paths: Iterable[Path]) -> Iterator[Encoding]:

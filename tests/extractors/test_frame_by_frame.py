@@ -18,7 +18,7 @@ FRAMES = 5
 
 def card_of_clips(frames, dimension):
     output = replace(IMAGES.output, frames=frames, dimension=dimension)
-    return replace(IMAGES, output=output, extra={}, clip=Clip(FRAMES, 1, 1, "hold"), golden=None)
+    return replace(IMAGES, output=output, extra={}, cells=None, clip=Clip(FRAMES, 1, 1, "hold"), golden=None)
 
 
 @pytest.fixture(scope="module")

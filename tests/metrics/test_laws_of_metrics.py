@@ -31,7 +31,7 @@ from finc_eval.measures.registry import METRICS
 from finc_eval.measures.score import Score
 from finc_eval.measures.vendi import FLOOR_SUBSETS, gaussian_vendi
 from finc_eval.measures.wavelets import _notes
-from finc_eval.partitions.kmeans import Cells
+from finc_eval.partitions.kmeans import KMeansCells
 
 LEAST = MIN_INTERVAL_SAMPLES
 
@@ -281,7 +281,7 @@ def test_of_one_prompt_conditional_rke_is_that_of_its_images(tmp_path):
 def test_precision_and_recall_over_given_kinds_are_those_of_their_shares():
     middles = np.array([[0.0, 0], [50, 0], [0, 50]], np.float32)
     gen, ref = np.repeat([0, 1], [30, 10]), np.repeat([0, 1, 2], [10, 10, 5])
-    cells = Cells(torch.from_numpy(middles[[[0, 1, 2], [2, 1, 0]]]), torch.zeros(2))
+    cells = KMeansCells(torch.from_numpy(middles[[[0, 1, 2], [2, 1, 0]]]), torch.zeros(2))
     found = prd(ArrayEmbeddings(middles[gen]), ArrayEmbeddings(middles[ref]), cells=cells)
     wanted = prd_curve(np.array([0.75, 0.25, 0]), np.array([0.4, 0.4, 0.2]))
     assert found[0] == pytest.approx(wanted[0]) and found[1] == pytest.approx(wanted[1])
@@ -300,9 +300,9 @@ def test_f_is_the_weighted_harmonic_mean_of_precision_and_recall(beta):
 @pytest.mark.parametrize(("n", "kinds"), [(15, 2), (70, 7), (300, 20)])
 def test_few_samples_make_few_kinds(monkeypatch, n, kinds):
     asked = []
-    fit = Cells.fit
+    fit = KMeansCells.fit
     keep = lambda some, cells, seeds, run=None: asked.append(cells) or fit(some, cells, [0], run)  # noqa: E731
-    monkeypatch.setattr("finc_eval.measures.histograms.Cells.fit", keep)
+    monkeypatch.setattr("finc_eval.measures.histograms.KMeansCells.fit", keep)
     prd(drawn(n), drawn(n, 1))
     assert asked == [min(max(2 * n // 20, 2), 20)] == [kinds]
 

@@ -25,7 +25,7 @@ from finc_eval.core.kept.folder import new_part
 from finc_eval.core.storage import after_other_writers_of, only_writer_of, reserve, write_text, write_whole
 from finc_eval.demo.planted import LabeledSet
 from finc_eval.demo.run import run_demo
-from finc_eval.embeddings.journal import Journal, Title
+from finc_eval.embeddings.stored.journal import Journal, Title
 from finc_eval.embeddings.writer import remove_remains
 from finc_eval.extractors import fetch as download
 from finc_eval.privacy import Guarantee, Ledger

@@ -38,6 +38,7 @@ REVIEWED = {
             "(out or _default_path(name)).with_name(f'{STREAM}{name}.h5')",
         },
         "extractors/catalog.py": {"resources.files(CARDS) / f'{name}.toml'"},
+        "extractors/cells.py": {"resources.files(CARDS) / file"},
         "embeddings/writer.py": {"EmbeddingCache(cache.path)", "StoredFile(cache.path)"},
         "extractors/fetch.py": {"part.with_name(f'{part.name}.json')"},
         "extractors/weights.py": {"Path(RECORDS, name)"},

@@ -50,7 +50,7 @@ from finc_eval.core.storage import PROGRAM
 if TYPE_CHECKING:
     from finc_eval.core.files.earlier import Front
 
-DTYPES = ("<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "<u8", "|u1")  # types of numbers in files; texts are "|S"
+DTYPES = ("<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "<u8", "|i1", "|u1")  # types of numbers in files; texts are "|S"
 STATED = ("program", "type", "layout", "version", "content")  # attributes that are not of the header
 CHECKSUMS, DOCUMENTS = "checksums", "documents/"
 TEXT_BYTES, TEXT_ENDS = "utf8", "ends"  # arrays of a list of longer texts: bytes of all texts, and where each ends

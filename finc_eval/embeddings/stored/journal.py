@@ -26,12 +26,13 @@ from finc_eval.core.storage import PROGRAM
 
 PARTIAL = "unfinished embeddings"  # type of the file, in its first line
 
-JOURNAL_LAYOUT = 3
+JOURNAL_LAYOUT = 4
 
 MAX_TITLE = 4096  # bytes of the first line at most
 
-HEAD = struct.Struct("<4sIIII")
-"""Beginning of a record: mark, number of samples, bytes of its texts, checksum of its data, checksum of this.
+HEAD = struct.Struct("<4sIIIII")
+"""Beginning of a record: mark, number of samples, number of those with cells, bytes of its texts, checksum of its data,
+checksum of this.
 
 The last one continues from the number of the first row, so that a record counts in its own place alone.
 """
@@ -53,6 +54,14 @@ class JournalBatch(NamedTuple):
     content: npt.NDArray[np.uint64]  # digests of the decoded samples, (b,)
     reasons: Sequence[str | None]  # reason of each sample's failure, or None
     encodings: Sequence[str]  # encoding of each sample, as text; "" without any
+    with_cells: npt.NDArray[np.bool_]  # whether the cells of a sample are kept, (b,)
+    cells: npt.NDArray[np.int8]  # cells of those samples, (k, bytes of a sample's cells)
+
+    def beginning(self, n: int) -> JournalBatch:
+        """Return the batch of the first n samples."""
+        rows, content, reasons, encodings, with_cells, cells = self
+        kept = with_cells[:n]
+        return JournalBatch(rows[:n], content[:n], reasons[:n], encodings[:n], kept, cells[: kept.sum()])
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,7 @@ class Title:
     origin: str  # digest of the set and the extractor, which may replace what they left
     n: int  # number of samples
     width: int  # entries of a row
+    cells: int = 0  # bytes of the cells of a sample that has any
 
     def line(self) -> bytes:
         """Return the line as it is written."""
@@ -74,8 +84,8 @@ class Title:
         """Read the line; None if it is not one, or damaged."""
         try:
             match json_table(line):
-                case {"key": str(key), "origin": str(origin), "n": int(n), "width": int(width)}:
-                    title = cls(key, origin, n, width)
+                case {"key": str(key), "origin": str(origin), "n": int(n), "width": int(width), "cells": int(cells)}:
+                    title = cls(key, origin, n, width, cells)
                     return title if title.line() == line else None
         except DataError:
             pass
@@ -160,9 +170,9 @@ class Journal:
 
     def _length(self, head: bytes, start: int) -> int:
         """Return the length of the record of the rows from a start on; 0 if its head is damaged or of other rows."""
-        mark, count, texts, _, checksum = HEAD.unpack(head)
+        mark, count, cells, texts, _, checksum = HEAD.unpack(head)
         right = mark == MARK and zlib.crc32(head[:-4], start) == checksum
-        return HEAD.size + texts + count * (8 + 4 * self.title.width) if right else 0
+        return HEAD.size + texts + count * (9 + 4 * self.title.width) + cells * self.title.cells if right else 0
 
     def _record_at(self, offset: int, start: int) -> JournalBatch | None:
         """Read the record at a place, of the rows from a start on; None if it is not whole."""
@@ -171,7 +181,7 @@ class Journal:
         length = self._length(head, start) if len(head) == HEAD.size else 0
         if not length or length > os.fstat(self._file.fileno()).st_size - offset:
             return None
-        _, count, texts, checksum, _ = HEAD.unpack(head)
+        _, count, cells, texts, checksum, _ = HEAD.unpack(head)
         data = self._file.read(length - HEAD.size)
         if zlib.crc32(data) != checksum or not 0 < count <= self.title.n:
             return None
@@ -179,9 +189,15 @@ class Journal:
             reasons, encodings = parse_json(data[:texts])
         except (DataError, ValueError, TypeError):
             return None
+        width, after = self.title.width, texts + 8 * count
         content = np.frombuffer(data, "<u8", count, texts)
-        rows = np.frombuffer(data, "<f4", count * self.title.width, texts + 8 * count)
-        return JournalBatch(rows.reshape(count, self.title.width), content.astype(np.uint64), reasons, encodings)
+        with_cells = np.frombuffer(data, np.bool_, count, after)
+        rows = np.frombuffer(data, "<f4", count * width, after + count).reshape(count, width)
+        values = np.frombuffer(data, np.int8, offset=after + count + 4 * count * width)
+        if with_cells.sum() != cells:
+            return None
+        values = values.reshape(cells, self.title.cells)
+        return JournalBatch(rows, content.astype(np.uint64), reasons, encodings, with_cells, values)
 
     def _count(self, batch: JournalBatch, offset: int) -> None:
         self._starts.append((self.done, offset))
@@ -192,11 +208,14 @@ class Journal:
         """Write a batch after the others."""
         texts = json.dumps([batch.reasons, batch.encodings]).encode()
         rows = np.ascontiguousarray(batch.rows, "<f4")
-        parts = (texts, batch.content.astype("<u8").tobytes(), rows.data.cast("B") if rows.size else b"")
+        parts = (
+            *(texts, batch.content.astype("<u8").tobytes(), batch.with_cells.tobytes()),
+            *(array.data.cast("B") if array.size else b"" for array in (rows, np.ascontiguousarray(batch.cells))),
+        )
         checksum = 0
         for part in parts:
             checksum = zlib.crc32(part, checksum)
-        head = HEAD.pack(MARK, len(rows), len(texts), checksum, 0)[:-4]
+        head = HEAD.pack(MARK, len(rows), len(batch.cells), len(texts), checksum, 0)[:-4]
         offset = self._file.seek(0, os.SEEK_END)
         for written in (head, struct.pack("<I", zlib.crc32(head, self.done)), *parts):
             self._file.write(written)
@@ -220,8 +239,7 @@ class Journal:
             batch = self._record_at(offset, start)
             self._drop_last()
             if batch is not None:
-                n = row - start
-                self.append(JournalBatch(batch.rows[:n], batch.content[:n], batch.reasons[:n], batch.encodings[:n]))
+                self.append(batch.beginning(row - start))
 
     def _drop_last(self) -> None:
         self.done, offset = self._starts.pop()
