@@ -46,6 +46,7 @@ class Held:
             for kinds that are not a place of their own.
         made_by: of a look of all that unlike shares of kinds make, the key of the largest of these kinds; else "".
         others: samples of the class, or label, of a lost kind that are not of the kind; None if there are hardly any.
+        of_kind: of a class with a look, the key of the kind that its samples were of without the look; else "".
     """
 
     finding: Finding
@@ -57,6 +58,7 @@ class Held:
     without_look: Members | None = None
     made_by: str = ""
     others: Members | None = None
+    of_kind: str = ""
 
     @property
     def is_part(self) -> bool:
@@ -127,6 +129,9 @@ def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | N
             cause[j] = min(firm, key=lambda i: left[i, j][0])
     _follow_repeats(held, cause)
     _follow_names(held, cause)
+
+
+    _follow_classes(held, cause)
     _explain_jointly(held, cause)
     _follow_kinds(held, cause)
     _break_circles(held, cause)
@@ -245,6 +250,23 @@ def _follow_names(held: Sequence[Held], cause: list[int | None]) -> None:
             cause[name] = None if cause[name] == j else cause[name]
         elif changed:
             cause[j] = max(changed, key=lambda i: held[i].finding.size)
+=======
+def _follow_classes(held: Sequence[Held], cause: list[int | None]) -> None:
+    """Let a lost kind follow from its class with a look, and what grew by samples of that class as well.
+
+    If gray goldfish are most of the samples that are gray, they are why the set has more gray samples.
+    """
+    for i, look in enumerate(held):
+        kind = next((j for j, each in enumerate(held) if look.of_kind and each.key == look.of_kind), None)
+        if kind is None or cause[kind] is not None:
+            cause[i] = cause[kind] if kind is not None else cause[i]
+            continue
+        cause[i], cause[kind] = None, i
+        for j, other in enumerate(held):
+            has = other.members["gen"]
+            is_grown = other.is_part and j != i and other.finding.is_more and has.any()
+            if is_grown and look.members["gen"][has].mean() >= MOST:
+                cause[j] = i
 
 
 def _follow_kinds(held: Sequence[Held], cause: list[int | None]) -> None:
@@ -297,9 +319,12 @@ def _explain_jointly(held: Sequence[Held], cause: list[int | None]) -> None:
 
 
 def _left_of(one: Held, other: Held) -> Left:
-    """Return what is left of a finding without another; kinds do not overlap, and their shares are known."""
+    """Return what is left of a finding without another; kinds do not overlap, and their shares are known.
+
+    What is left of a kind without a name must be significant among all kinds: the kind was chosen among them.
+    """
     if one.finding.kind != "kind" or other.finding.kind != "kind":
-        return _left(one.reach(other), other.members)
+        return _left(one.reach(other), other.members, tests=_tests_behind(other))
     if one.asked is not None:
         return _left(one.reach(other), other.members, at_least=ALPHA)
     (own, before), (others, others_before) = (each.finding.shares or (0.0, 0.0) for each in (one, other))
@@ -310,18 +335,29 @@ def _left_of(one: Held, other: Held) -> Left:
     return part, part <= MOST
 
 
-def _left(without: Members, members: Members, at_least: float = 1.0) -> Left:
+def _tests_behind(held: Held) -> float:
+    """Return how many tests the p-value of a kind without a name was adjusted for; 1 of anything else."""
+    if held.finding.p_value is None or not is_unnamed(held.finding.name):
+        return 1.0
+    counts = np.array([(int(held.members[label].sum()), len(held.members[label])) for label in SETS])
+    return max(1.0, held.finding.p_value / max(_p_value(counts), 1e-300))
+
+
+def _left(without: Members, members: Members, at_least: float = 1.0, tests: float = 1.0) -> Left:
     """Return the part of a difference that is left without some samples, and whether these explain it.
 
-    With `at_least`, the difference must have such a p-value among the samples that were looked at.
+    With `at_least`, the difference must have such a p-value among the samples that were looked at. What is left is one
+    of so many `tests`.
     """
     kept = {label: ~mask for label, mask in without.items()}
     every = np.array([(members[label].sum(), len(members[label])) for label in SETS], float)
     rest = np.array([((members[label] & kept[label]).sum(), kept[label].sum()) for label in SETS], float)
-    return left_of(every, rest, at_least=at_least)
+    return left_of(every, rest, at_least=at_least, tests=tests)
 
 
-def left_of(every: Floats, rest: Floats, *, fewest: float = NOTHING_LEFT, at_least: float = 1.0) -> Left:
+def left_of(
+    every: Floats, rest: Floats, *, fewest: float = NOTHING_LEFT, at_least: float = 1.0, tests: float = 1.0
+) -> Left:
     """Return the part of a difference of shares that is left without some samples, and whether these explain it.
 
     Args:
@@ -329,6 +365,7 @@ def left_of(every: Floats, rest: Floats, *, fewest: float = NOTHING_LEFT, at_lea
         rest: the same of the samples that are left, shape (2, 2).
         fewest: part of a set that is left below which nothing is.
         at_least: p-value that the difference must have among all samples.
+        tests: number of tests that what is left is one of.
     """
     if (rest[:, 1] < fewest * every[:, 1]).any():
         return 0.0, True
@@ -336,7 +373,7 @@ def left_of(every: Floats, rest: Floats, *, fewest: float = NOTHING_LEFT, at_lea
     part = abs(left) / max(abs(whole), 1e-12)
     if at_least < 1:  # too few samples were looked at to say what is left
         return part, part <= MOST and _p_value(every) <= at_least
-    return part, part <= MOST or (part < 1 and _p_value(rest) > ALPHA)
+    return part, part <= MOST or (part < 1 and tests * _p_value(rest) > ALPHA)
 
 
 def _p_value(counts: NDArray[np.int64] | Floats) -> float:

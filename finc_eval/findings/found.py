@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from finc_eval.core.words import is_nearly_all
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.causes import Held, Members, causes_of, follow_whole_looks
+from finc_eval.findings.classes_with_looks import find_class_with_look
 from finc_eval.findings.equal_shares import is_made_by_kinds
 from finc_eval.findings.finding import Finding, What
 from finc_eval.findings.names import KindNames, whole_with_others
@@ -130,7 +131,9 @@ def hold_findings(
         embedded = {label: sets[label].rows_at(rows[label]) for label in rows}
         first = [_made_by_kinds(found, units, of_each, measured) for found in first]
         units = _under_look(units, embedded, kinds_of, of_each)
-    return explained([*first, *units])
+    known = {kind.id: kind for kind in kinds}
+    looked = [find_class_with_look(unit, known[unit.key], sets, rows, measured) for unit in units if unit.key in known]
+    return explained([*first, *(each for each in looked if each is not None), *units])
 
 
 def explained(held: Sequence[Held]) -> list[Held]:

@@ -29,7 +29,7 @@ from finc_eval.gates.sets import GEN, GateSets
 from finc_eval.gates.verdict import ReleaseFinding
 from finc_eval.naming.evidence import MOST, is_unnamed
 from finc_eval.naming.looks import look_at
-from finc_eval.naming.measured import PictureLooks, looked_rows, measure_sets
+from finc_eval.naming.measured import MeasuredSets, looked_rows
 from finc_eval.naming.traits import Trait
 from finc_eval.partitions.answer import Answer
 from finc_eval.same_ids.result import ById
@@ -131,22 +131,14 @@ class Said:
 
 
 def find_suspects(
-    sets: GateSets,
-    answer: Answer,
-    changes: ReleaseKinds,
-    old: str,
-    seed: int,
-    pictures: Mapping[str, PictureLooks | None],
-    run: Run,
+    sets: GateSets, answer: Answer, changes: ReleaseKinds, old: str, seed: int, measured: MeasuredSets, run: Run
 ) -> list[Suspect]:
     """Return the looks, repeats and kinds in which a release differs from an older one, the largest first.
 
-    `pictures` has what was measured of the pictures of sets, by label, as far as it was.
+    `measured` has the measurements of both, the older one labelled "ref".
     """
     pair = {GEN: sets.gen, "ref": sets.all[old]}
     kinds, headings, kinds_of = changes.kinds, changes.headings, changes.kinds_of
-    known = {label: pictures[name] for label, name in ((GEN, GEN), ("ref", old)) if name in pictures}
-    measured = measure_sets(pair, known)
     looks = look_at(pair, seed, known=measured)
     labels = {GEN: GEN, "ref": old}
     found = []

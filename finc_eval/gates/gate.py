@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Never
 
@@ -36,9 +35,10 @@ from finc_eval.gates.policy import BasicLimits, CopyingLimits, Policy, SliceLimi
 from finc_eval.gates.retraining import noise_covered
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
 from finc_eval.gates.scores import score_evidence
-from finc_eval.gates.sets import GEN, REF, GateSets
+from finc_eval.gates.sets import GEN, REF, GateSets, same_samples
 from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.gates.verdict import FIRST, ReleaseFinding, Verdict
+from finc_eval.gates.visible import find_visible_change, measure_pair
 from finc_eval.measures.metrics import COMPUTE
 from finc_eval.memorization.audit import NearTraining
 from finc_eval.memorization.settings import AUDIT_ALPHA
@@ -264,10 +264,11 @@ def gate(
         policy=policy,
         sets=sets.opened.infos,
         signature=_signature(sets, policy, "+".join(dict.fromkeys(found.digests)) or "none"),
-        warnings=(*_same_samples(sets), *sets.warnings, *notes),
+        warnings=(*same_samples(sets), *sets.warnings, *notes),
         findings=findings,
         tree=found.tree,
         map=found.map,
+        visible=None if findings else found.visible,
         by_id=found.by_id,
         provenance=Provenance.here(run.device),
     )
@@ -368,7 +369,9 @@ def findings_of(
         old = next(iter(sets.baselines))
         answer = found.answer or compare_two(sets, old, seed, run.prefixed(DIFFERENCES))
         changes = ReleaseKinds.of(sets, answer, old, run)
-        suspects = find_suspects(sets, answer, changes, old, seed, found.pictures, run)
+        measured = measure_pair(sets, old, found.pictures)
+        suspects = find_suspects(sets, answer, changes, old, seed, measured, run)
+        found.visible = None if suspects else find_visible_change(sets, answer, old, measured, seed, run)
         if found.tree is not None:
             placed = {REF: sets.ref, old: sets.all[old], GEN: sets.gen}
             found.map = ReleaseMap.of(found.tree, placed, changes.kinds, changes.kinds_of, (GEN, old))
@@ -379,15 +382,6 @@ def findings_of(
         if found.by_id is None and (others := find_other_pictures(sets, run)):
             suspects.append(Suspect.plain(others, (GEN, old)))
     return find_findings(shown, suspects, sets, prompts, found.by_id)
-
-
-def _same_samples(sets: GateSets) -> list[str]:
-    """Return a sentence about each two sets that are the same; only an anchor may equal the baseline."""
-    pairs = combinations((GEN, *sets.baselines, REF), 2)
-    same = [(one, other) for one, other in pairs if sets.opened.infos[one].digest == sets.opened.infos[other].digest]
-    return [
-        f"{one} and {other} are the same samples, which shows nothing: pass another set as {one}" for one, other in same
-    ]
 
 
 def _signature(sets: GateSets, policy: Policy, digest: str) -> Signature:

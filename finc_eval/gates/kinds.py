@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, join_words
 from finc_eval.embeddings.columns import words_of_missing
+from finc_eval.findings.visible import Visible
 from finc_eval.gates.divisions import (
     OF_REF,
     CountedSets,
@@ -100,6 +101,7 @@ class Gathered:
     answer: Answer | None = None  # the release and its baseline, divided into kinds of their own
     map: ReleaseMap | None = None  # where the release and its baseline lie on the map of the reference
     by_id: ById | None = None  # pairs of the release and its baseline; None without limits on these
+    visible: Visible | None = None  # what would have been found; None where something was
 
     @property
     def all(self) -> list[KindEvidence]:

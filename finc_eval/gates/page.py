@@ -212,7 +212,22 @@ def says(result: Verdict) -> dict[str, str]:
     limited = {limit.rule for limit in result.limits}
     distances = {f"moved from {distance.to}": distance.say(limited) for distance in result.distances}
     pairs = {} if result.by_id is None else result.by_id.sentences_beside(result.headline)
-    return {"verdict": result.headline} | first | pairs | distances | {"noise": f"Covers {result.noise}."}
+    return (
+        {"verdict": result.headline}
+        | _would_be_seen(result)
+        | first
+        | pairs
+        | distances
+        | {"noise": f"Covers {result.noise}."}
+    )
+
+
+def _would_be_seen(result: Verdict) -> dict[str, str]:
+    """Return what a release that passes without a finding would have shown, in a sentence."""
+    if result.overall != "pass" or result.visible is None or not result.visible.others:
+        return {}
+    said = result.visible.sentence((result.sets[GEN].n, result.sets[_baselines(result)[0]].n))
+    return {"seen": said} if said else {}
 
 
 def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[TextTable]:

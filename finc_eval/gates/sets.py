@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,3 +264,12 @@ def _check_different(names: Names, by: str, label: str) -> Names:
             "is different for all samples, such as prompt and seed together"
         )
     return names
+
+
+def same_samples(sets: GateSets) -> list[str]:
+    """Return a sentence about each two sets that are the same; only an anchor may equal the baseline."""
+    pairs = combinations((GEN, *sets.baselines, REF), 2)
+    same = [(one, other) for one, other in pairs if sets.opened.infos[one].digest == sets.opened.infos[other].digest]
+    return [
+        f"{one} and {other} are the same samples, which shows nothing: pass another set as {one}" for one, other in same
+    ]

@@ -91,6 +91,15 @@ def _are_sure(panel: SampledSets, entropy: Floats, known: Mask) -> Mask:
     return np.array(found, bool)
 
 
+def class_levels(samples: Embeddings, rows: Indices, name: str) -> Floats | None:
+    """Return how much the last layer sees a class or noun in samples, shape (n,), on a scale of log odds.
+
+    None without a last layer. Of a name of several nouns, the largest counts.
+    """
+    chance = probabilities(samples, rows)
+    return None if chance is None else np.asarray(_log_levels(chance, imagenet_tree())[:, _places(name)].max(1), float)
+
+
 def _log_levels(chance: torch.Tensor, tree: ClassTree) -> NDArray[np.float32]:
     """Return log probabilities of classes less their mean, and log odds of nouns, shape (samples, names)."""
     logs = torch.log(chance.clamp_min(1e-12))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from finc_eval.estimates.part import Interval, estimate_part
 from finc_eval.estimates.shares import design_effect, share_interval
+from finc_eval.naming.evidence import MOST
+from finc_eval.naming.questions import enrichment_p
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
+from finc_eval.numerics.families import bonferroni
 from finc_eval.numerics.inference import ALPHA, wilson
 
 Has = dict[str, NDArray[np.bool_]]  # whether each measured sample has a look, by set
@@ -239,6 +242,35 @@ def name_cause(looks: list[Explained], order: list[str]) -> Explained:
     first = next((look for look in looks if look.ends(looks[0])), looks[0])
     same = [look for look in looks if look is first or _is_same(first, look)]
     return min(same, key=lambda look: order.index(look.trait.name))
+
+
+def name_by_members(look: Explained, traits: Sequence[Trait], values: Mapping[str, Array]) -> Explained:
+    """Return the look that samples have or have not, and that brings a look of a part of a set; else this look.
+
+    Most samples of the part have it, and more of them than of all others, adjusted for all such looks. A picture of
+    which half is black has the same edge as others of this kind, as a watermark has: it is said to have a bar.
+
+    Args:
+        look: the look that differs most clearly.
+        traits: all traits.
+        values: their values, shape (n, traits), by set.
+    """
+    carriers = [
+        place for place, trait in enumerate(traits) if trait.least is not None and look.trait.name in trait.brings
+    ]
+    if look.whole or look.more_in != "gen" or not carriers:
+        return look
+    members = np.concatenate([look.has[label] for label in values])
+    least = np.array([traits[place].least for place in carriers], float)
+    has = np.concatenate([of_set[:, carriers] for of_set in values.values()]) >= least
+    inside, outside = has[members].sum(0), has[~members].sum(0)
+    p_values = bonferroni(enrichment_p(inside, members.sum(), outside, (~members).sum()), len(carriers))
+    clear = np.flatnonzero((inside >= MOST * members.sum()) & (p_values <= ALPHA))
+    if not len(clear):
+        return look
+    place = carriers[clear[0]]
+    found = explain(traits[place], 1, look.z, 0.0, {label: of_set[:, place] for label, of_set in values.items()})
+    return found if found.name is not None and found.more_in == "gen" and found.gap > 0 else look
 
 
 def _is_same(first: Explained, other: Explained) -> bool:

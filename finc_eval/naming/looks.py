@@ -18,7 +18,7 @@ from finc_eval.core.words import percent_of, say_part, say_whole
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.estimates.part import Interval
-from finc_eval.naming.explained import STRONG, Explained, Has, explain, name_cause
+from finc_eval.naming.explained import STRONG, Explained, Has, explain, name_by_members, name_cause
 from finc_eval.naming.measured import (
     LookColumn,
     Measured,
@@ -170,8 +170,11 @@ def _find_traits(
         fresh = [one for one in explained if one.name is not None and one.trait.name not in known]
         if not fresh:
             break
-        cause = name_cause(fresh, [trait.name for trait in traits])
-        found.append((_look_of(cause, columns, p_values, sets, measured), cause.has))
+        clearest = name_cause(fresh, [trait.name for trait in traits])
+        cause = name_by_members(clearest, traits, {label: each.values for label, each in measured.items()})
+        known.add(clearest.trait.name)
+        p_value = min(float(p_values[place]) for place, each in enumerate(columns) if each.trait is clearest.trait)
+        found.append((_look_of(cause, columns, p_value, sets, measured), cause.has))
         known |= {cause.trait.name, *(cause.trait.brings if cause.whole else ())}
         known |= {one.trait.name for one in fresh if cause.ends(one)}
         brought |= {*cause.trait.brings}
@@ -311,13 +314,12 @@ def _explain(columns: Sequence[LookColumn], index: int, z: Array, measured: Mapp
 def _look_of(
     one: Explained,
     columns: Sequence[LookColumn],
-    p_values: Array,
+    p_value: float,
     sets: Mapping[str, Embeddings],
     measured: Mapping[str, Measured],
 ) -> Look:
     """Describe a look with its shares and with samples: the clearest of a set, and typical ones of the other."""
     place = next(column.place for column in columns if column.trait is one.trait)
-    p_value = min(float(p) for column, p in zip(columns, p_values, strict=True) if column.trait is one.trait)
     middle = {label: float(np.median(each.values[:, place])) for label, each in measured.items()}
     shown = {}
     for label, values in one.order.items():

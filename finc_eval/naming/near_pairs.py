@@ -56,7 +56,11 @@ GROWN = 4
 """Times that a dense kind may be larger in the first set: its samples near the reference are not copies. Digits 1 that
 came twice as often were copies in 0 of 6 draws."""
 
-ERRORS = 1.64  # standard errors below the estimate at which "at least" stands: one side of an interval of 90 %
+ERRORS = 1.64
+"""Standard errors below the estimate at which "at least" stands: one side of an interval of 90 %.
+
+The largest of three such bounds is said. In 1 200 planted sets of three laws, 150 against 150 with 10 % and 30 % of
+copies, it was never above the planted share."""
 
 LABELED_AT_ONCE = 1 << 22  # labels of samples, of all exchanges together, that are in memory: 17 MB
 

@@ -214,6 +214,8 @@ def pair_rows(
     if is_paired:
         shared = np.intersect1d(own["gen"], own["ref"])
         chosen = {label: each[np.isin(own[label][each], shared)] for label, each in chosen.items()}
+    # In the order of their content: labels that are drawn by place do not depend on the order of rows.
+    chosen = {label: each[np.argsort(keys[label][each], kind="stable")] for label, each in chosen.items()}
     taken = {label: rows[label][each] for label, each in chosen.items()}
     units = np.unique(np.concatenate([own[label][each] for label, each in chosen.items()]), return_inverse=True)[1]
     is_gen = np.arange(len(units)) < len(taken["gen"])

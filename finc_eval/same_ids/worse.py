@@ -69,7 +69,8 @@ class Margin(Record):
     def sentence_part(self) -> str:
         """The thing with its size: "blurrier (2.9 standard deviations)"."""
         if not self.is_share:
-            return f"{self.name} ({self.difference:.2g} standard deviations)"
+            size = f"{self.difference:.2g}"
+            return f"{self.name} ({size} standard deviation{'s' * (size != '1')})"
         return f"{self.name} ({percent(self.difference, 1)})"
 
 

@@ -276,6 +276,23 @@ def test_two_opposite_edges_of_one_color_are_a_frame(axis):
     assert not has_frame(pixels, np.array([0.2]))[0]
 
 
+@pytest.mark.parametrize("axis", [1, 2])
+@pytest.mark.parametrize("lines", [slice(None, 32), slice(-12, None)])
+@pytest.mark.parametrize("color", [0.0, 0.5, 1.0])
+def test_a_bar_at_one_edge_ends_in_a_line(axis, lines, color):
+    pixels = PIXELS[:1].copy()
+    along = np.moveaxis(pixels, axis, 1)
+    along[:, lines] = color
+    assert has_frame(pixels, np.array([0.2]))[0]
+    along[:] = np.linspace(color, abs(color - 0.6), 64)[:, None, None] + 0.01 * np.random.default_rng(0).normal(
+        size=(64, 64, 1)
+    )
+    assert not has_frame(pixels, np.array([0.2]))[0]  # a sky has no end
+    pixels = PIXELS[:1].copy()
+    np.moveaxis(pixels, axis, 1)[:, :6] = color
+    assert not has_frame(pixels, np.array([0.2]))[0]
+
+
 def test_pictures_have_a_size_a_shape_and_a_middle():
     place = {trait.name: number for number, trait in enumerate(TRAITS)}
     wide = np.uint8(RNG.integers(0, 256, (40, 120, 3)))

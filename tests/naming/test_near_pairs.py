@@ -117,6 +117,31 @@ def test_near_copies_are_found_with_a_share_that_is_at_least_theirs(n, m, count)
     assert found.statistics.shape == (1 + EXCHANGES, 2, 3)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("count", [15, 45])
+@pytest.mark.parametrize("law", ["Gaussian", "clusters with heavy tails", "clusters of unlike sizes"])
+def test_the_least_share_of_near_copies_is_rarely_above_theirs(law, count):
+    """The largest of three lower bounds holds as one bound of 95 %."""
+    above = 0
+    for seed in range(200):
+        rng = np.random.default_rng([seed, count])
+        ref, gen = LAWS[law](rng, 150), LAWS[law](rng, 150)
+        gen[:count] = moved(ref[:count], rng, 0.02)
+        above += pairs_of(gen, ref, seed, exchanges=19).least > count / 150
+    assert above <= binom.ppf(0.999, 200, 0.05)
+
+
+def test_p_values_of_near_pairs_do_not_depend_on_the_order_of_rows():
+    rng = np.random.default_rng(0)
+    ref, gen = rng.normal(size=(120, AXES)), rng.normal(size=(120, AXES))
+    gen[:5] = moved(ref[:5], rng)
+    found = {
+        (pairs.copies_p, pairs.repeats_p, pairs.least)
+        for pairs in (looked(rng.permutation(gen), rng.permutation(ref)).pairs for _ in range(3))
+    }
+    assert len(found) == 1
+
+
 def test_paired_samples_are_not_pairs_but_copies_of_other_prompts_are():
     rng = np.random.default_rng(0)
     ref = rng.normal(size=(80, AXES))
