@@ -1,15 +1,19 @@
-"""SHA-256 digests of texts, arrays and files."""
+"""SHA-256 digests of texts, arrays and files, and results that are known by them."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
+
+Made = TypeVar("Made")
 
 
 def sha256_of(*parts: Any) -> str:
@@ -46,3 +50,24 @@ def text_bytes(text: str) -> bytes:
 def text_of(data: bytes) -> str:
     """Return the text of bytes, such as a file's name, which need not be UTF-8."""
     return data.decode("utf-8", "surrogateescape")
+
+
+class Latest(Generic[Made]):
+    """The latest results of a function, by digests of all that they depend on."""
+
+    def __init__(self, most: int = 2) -> None:
+        """Keep the `most` latest results."""
+        self._made, self._most, self._turn = dict[str, Made](), most, Lock()
+
+    def of(self, digest: str, make: Callable[[], Made]) -> Made:
+        """Return the result that was made of the same, or make it."""
+        with self._turn:
+            known = self._made.get(digest)
+        if known is not None:
+            return known
+        made = make()
+        with self._turn:
+            self._made[digest] = made
+            for oldest in [*self._made][: -self._most]:
+                del self._made[oldest]
+        return made

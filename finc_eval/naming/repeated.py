@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from finc_eval.core.digest import Latest, sha256_of
 from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
@@ -24,6 +26,7 @@ from finc_eval.naming.near_pairs import (
     APART,
     LEAST_PAIRED,
     NearPairs,
+    Neighborhood,
     choose_of_units,
     count_near_pairs,
     drop_dense,
@@ -54,6 +57,9 @@ MOST_REST = 1 << 13  # samples of the reference, besides those looked at, that a
 
 FIRST_EXCHANGES, WORTH_MORE = 499, 0.02
 """Exchanges that are drawn first, and p-value above which no more are drawn: 19 of 20 equal sets need no more."""
+
+_NEIGHBORS, _COUNTED = Latest[Neighborhood](), Latest[NearPairs | None]()
+"""What the looks of two sets and their copies both ask for."""
 
 IN_MEMORY = 2**23  # distances at once; with a quarter of these, 10 000 samples take 2.6 times as long
 
@@ -222,20 +228,22 @@ def pair_rows(
     if min(map(len, taken.values())) < LEAST_PAIRED:
         return None
     vectors = torch.cat([sets[label].rows_at(each).cpu() for label, each in taken.items()])
-    near = find_neighbors(vectors, units.reshape(-1), np.concatenate([keys[name][at] for name, at in chosen.items()]))
+    unit, key = units.reshape(-1), np.concatenate([keys[name][at] for name, at in chosen.items()])
+    digest = sha256_of(str(vectors.dtype), str(len(vectors)), vectors, unit, key)
+    near = _NEIGHBORS.of(digest, partial(find_neighbors, vectors, unit, key))
     rest = np.empty(0, np.int64) if is_paired else _rest_of_reference(sets["ref"], rows["ref"])
     to_rest = _to_rest(sets, rest, taken, digests, run) if len(rest) else None
     scaled, pairs = None if to_rest is None else to_rest / near.scale, None
     for drawn in (min(FIRST_EXCHANGES, exchanges), exchanges):
-        pairs = count_near_pairs(
-            near, is_gen, units.reshape(-1), scaled, is_paired=is_paired, seed=seed, exchanges=drawn
-        )
+        count = partial(count_near_pairs, near, is_gen, unit, scaled, is_paired=is_paired, seed=seed, exchanges=drawn)
+        asked = sha256_of(digest, is_gen, "" if scaled is None else scaled, f"{is_paired} {seed} {drawn}")
+        pairs = _COUNTED.of(asked, count)
         if pairs is None or min(pairs.copies_p, *pairs.repeats_p) > WORTH_MORE:
             break
     if pairs is None:
         return None
     if pairs.copies_p <= WORTH_MORE:
-        apart = _are_apart(pairs, sets, taken, np.concatenate([taken["ref"], rest]), digests, units.reshape(-1), run)
+        apart = _are_apart(pairs, sets, taken, np.concatenate([taken["ref"], rest]), digests, unit, run)
         pairs = replace(pairs, is_apart=apart)
     return PairedRows(pairs, vectors, places_of_units(own, chosen))
 

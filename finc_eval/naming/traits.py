@@ -232,7 +232,9 @@ def _squares(pixels: Pixels) -> Pixels:
 def color(pixels: Pixels) -> dict[str, Pixels]:
     """Measure color, relative to brightness, of pixels in [0, 1], shape (n, h, w, 3)."""
     largest, smallest = (how(how(pixels[..., 0], pixels[..., 1]), pixels[..., 2]) for how in (np.maximum, np.minimum))
-    red, green, blue = pixels.reshape(len(pixels), -1, 3).mean(1, dtype=float).T
+    count, height, width, _ = pixels.shape
+    lines = pixels.reshape(count, height, width * 3).sum(1, dtype=float)  # whole lines first, as in `_squares`
+    red, green, blue = lines.reshape(count, width, 3).sum(1).T / (height * width)
     total = np.maximum(red + green + blue, 1 / 255)
     return {
         "saturation": flat((largest - smallest) / np.maximum(largest, 1 / 255)).mean(1),
