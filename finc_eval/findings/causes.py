@@ -128,10 +128,8 @@ def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | N
         if firm:
             cause[j] = min(firm, key=lambda i: left[i, j][0])
     _follow_repeats(held, cause)
-    _follow_names(held, cause)
-
-
     _follow_classes(held, cause)
+    _follow_names(held, cause)
     _explain_jointly(held, cause)
     _follow_kinds(held, cause)
     _break_circles(held, cause)
@@ -250,7 +248,8 @@ def _follow_names(held: Sequence[Held], cause: list[int | None]) -> None:
             cause[name] = None if cause[name] == j else cause[name]
         elif changed:
             cause[j] = max(changed, key=lambda i: held[i].finding.size)
-=======
+
+
 def _follow_classes(held: Sequence[Held], cause: list[int | None]) -> None:
     """Let a lost kind follow from its class with a look, and what grew by samples of that class as well.
 
