@@ -46,7 +46,7 @@ class Permutations:
 
     @property
     def is_uneven(self) -> bool:
-        """Whether units have unlike numbers of samples, so that permutations alone are not exact."""
+        """Return whether units have unlike numbers of samples, so that permutations alone are not exact."""
         return bool(np.ptp(np.diff(np.append(self.starts, len(self.rows)))))
 
     def differ(self, values: NDArray[np.floating | np.bool_]) -> Array:
