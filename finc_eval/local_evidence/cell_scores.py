@@ -25,7 +25,7 @@ RIDGE = 0.003  # λ, in parts of the mean eigenvalue of G
 
 SQUARES = 10.0  # mean sum of squares of the numbers of a window; its place, in −1 … 1, has at most 3 beside them
 
-OUTER = 3  # windows with the highest scores, and with the lowest, whose means are scores of a picture
+OUTER = 3  # highest windows of a picture, and lowest, of 49: a patch of 18 of 64 pixels touches 4 to 9 of them
 
 PORTION = 8  # pictures whose windows are scored at once: 8 · 49 · 500 scores are .8 MB
 

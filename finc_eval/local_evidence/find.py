@@ -20,7 +20,7 @@ PERMUTATIONS = 499
 """Random permutations behind a p-value: a p-value of .05 has a standard error of .01."""
 
 LEAST_UNITS = 20
-"""Independent samples of each set below which nothing is tested: a classifier of fewer learns hardly any part."""
+"""Independent samples of each set below which nothing is tested: 4/5 of fewer teach a classifier hardly any part."""
 
 
 def find_local(

@@ -24,7 +24,8 @@ class LocalInput:
         embeddings: embeddings, shape (n, d).
         flipped: embeddings of the pictures upside down, shape (n, d).
         units: number of what is independent, such as the group of each sample, as `unit_numbers` returns; permutations
-            follow the order of these numbers and not of rows, shape (n,). Default: each sample is independent.
+            follow the order of these numbers and not of rows, shape (n,). If units have unlike numbers of samples, one
+            sample of each is looked at. Default: each sample is independent.
         blocks: number of the block, such as the prompt, of each sample, the same in both sets, shape (n,). Labels are
             permuted inside blocks. Samples of a block that one set lacks are not compared. Default: one block.
         digests: digests of samples, equal for equal samples, shape (n,): equal samples are not near pairs. Default: no

@@ -20,7 +20,7 @@ LIKENESS = (
     "two halves that are the same",
     "a top and a bottom that are the same",
 )
-"""What a picture has whose likeness is large, in the order of `measure_likeness`."""
+"""Words for pictures whose likeness is large, in the order of `measure_likeness`."""
 
 
 def measure_likeness(image: Image.Image) -> NDArray[np.float32]:

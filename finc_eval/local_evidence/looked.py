@@ -14,7 +14,7 @@ from finc_eval.local_evidence.inputs import Indices, LocalInput
 from finc_eval.local_evidence.orientation import score_orientation
 from finc_eval.local_evidence.pairs import find_pairs, pair_statistics
 from finc_eval.local_evidence.permutations import Array, Permutations, Scores
-from finc_eval.local_evidence.statistics import Statistic, cell_statistics, likeness_statistics, on_both_sides
+from finc_eval.local_evidence.statistics import LocalStatistic, cell_statistics, likeness_statistics, on_both_sides
 from finc_eval.naming.near_pairs import NearPairs
 
 
@@ -36,7 +36,7 @@ class Looked:
 
     permuted: Permutations
     n_gen: int
-    statistics: tuple[Statistic, ...]
+    statistics: tuple[LocalStatistic, ...]
     cells: CellScores | None
     likeness: Scores | None
     pairs: NearPairs | None
@@ -53,7 +53,7 @@ def look(arrays: Mapping[str, NDArray[Any]], gen: LocalInput, ref: LocalInput, p
     """Look at two sets in all ways that their arrays, of both sets together, allow."""
     given = {name: array[permuted.rows] for name, array in arrays.items()}
     apart = _apart(gen, ref, permuted)
-    statistics: list[Statistic] = []
+    statistics: list[LocalStatistic] = []
     cells = score_cells(given["cells"], permuted) if "cells" in given else None
     if cells is not None:
         statistics += cell_statistics((cells.mean, cells.high, cells.low), permuted)

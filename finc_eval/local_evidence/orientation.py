@@ -1,4 +1,4 @@
-"""Which pictures are rather upright when they are flipped: a classifier that needs no label of a set."""
+"""Pictures that look upright when they are flipped, by a classifier that needs no label of a set."""
 
 from __future__ import annotations
 

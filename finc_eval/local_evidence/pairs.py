@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from finc_eval.local_evidence.inputs import Indices
 from finc_eval.local_evidence.permutations import Permutations, Scores
-from finc_eval.local_evidence.statistics import Statistic, on_both_sides
+from finc_eval.local_evidence.statistics import LocalStatistic, on_both_sides
 from finc_eval.naming.near_pairs import APART, REPEATED_WITHIN, NearPairs, count_near_pairs, drop_dense, find_neighbors
 
-COPIES, REPEATS = 0, 1  # sources of the statistics
+COPIES = 0  # number of the statistics of copies
+REPEATS = 1  # number of the statistics of repeats, of 2
 
 Mask = NDArray[np.bool_]
 
@@ -33,10 +34,10 @@ def find_pairs(
     return count_near_pairs(near, permuted.is_gen[0], units, labels=permuted.is_gen)
 
 
-def pair_statistics(pairs: NearPairs) -> Iterator[Statistic]:
+def pair_statistics(pairs: NearPairs) -> Iterator[LocalStatistic]:
     """Yield statistics of near pairs at each distance: copies of the reference, and repeats inside either set."""
     for across in pairs.statistics[:, 0].T:
-        yield Statistic.of("pairs", "more", COPIES, across)
+        yield LocalStatistic.of("pairs", "more", COPIES, across)
     for inside in pairs.statistics[:, 1, REPEATED_WITHIN].T:
         yield from on_both_sides("pairs", REPEATS, inside)
 

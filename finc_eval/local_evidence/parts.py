@@ -12,7 +12,7 @@ from finc_eval.local_evidence.permutations import FOLDS, Array, Permutations
 
 ERRORS = 1.64  # standard errors below the estimate at which "at least" stands: one side of an interval of 90 %
 
-MOST_OTHERS = 0.2  # share of the other set above a threshold: a part is what "hardly any" of these have
+MOST_OTHERS = 0.2  # share of the other set above a threshold: a part is what "hardly any" have, and at most 1 in 5
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.local_evidence.inputs import Indices, LocalInput
-from finc_eval.numerics.exchanges import PART_OF_UNIT
 
 Array = NDArray[np.float64]
 Scores = NDArray[np.float32]
@@ -20,7 +19,9 @@ FOLDS = 5  # parts of the units: a classifier of four of them scores the fifth
 class Permutations:
     """Samples of both sets together, unit by unit, with their labels as they are and after r permutations.
 
-    Units are permuted whole, inside their blocks. The difference of the sets in values x is Σ w·x, which is the
+    Units are permuted whole, inside their blocks. If they have unlike numbers of samples, one sample of each is drawn:
+    of 60 equal sets of groups of 1 to 6 pictures and of single pictures, 9 were called different by all samples, even
+    with statistics in units of their standard errors. The difference of the sets in values x is Σ w·x, which is the
     difference of their means; of several blocks, the mean of their differences with the weights of Cochran, Mantel and
     Haenszel.
 
@@ -44,26 +45,13 @@ class Permutations:
         first = int(self.is_gen[0, self.starts].sum())
         return first, len(self.starts) - first
 
-    @property
-    def is_uneven(self) -> bool:
-        """Whether units have unlike numbers of samples, so that permutations alone are not exact."""
-        return bool(np.ptp(np.diff(np.append(self.starts, len(self.rows)))))
-
     def differ(self, values: NDArray[np.floating | np.bool_]) -> Array:
         """Return differences of the sets, (1 + r,), in values under each permutation, (1 + r, n).
 
-        Values that know no labels may have the shape (1, n). Differences of uneven units are divided by their standard
-        errors.
+        Values that know no labels may have the shape (1, n).
         """
         values = np.broadcast_to(values, self.weights.shape)
-        difference: Array = np.einsum("rn,rn->r", self.weights, values, dtype=np.float64)
-        if not self.is_uneven:
-            return difference
-        counts = self.is_gen[:, self.starts].sum(1)
-        units = np.stack([counts, len(self.starts) - counts], 1)
-        least = (PART_OF_UNIT * difference) ** 2 * (1 / units**2).sum(1)
-        variance = np.maximum(self._variances(values).sum(1), least)
-        return np.asarray(difference / np.sqrt(np.where(variance > 0, variance, 1)))
+        return np.asarray(np.einsum("rn,rn->r", self.weights, values, dtype=np.float64))
 
     def shares(self, has: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return the share of samples with a property, (n,), in both sets as they are, and variances of the shares."""
@@ -94,6 +82,9 @@ def permute(gen: LocalInput, ref: LocalInput, seed: int, draws: int) -> Permutat
     rng = np.random.default_rng(seed)
     # In random order: where scores are equal, the order decides, and must not know a label.
     shuffled = rng.permutation(int(units.max()) + 1)[units]
+    if np.ptp(np.unique(units[rows], return_counts=True)[1]):
+        rows = rng.permutation(rows)
+        rows = rows[np.unique(shuffled[rows], return_index=True)[1]]
     rows = rows[np.argsort(shuffled[rows], kind="stable")]
     starts, of_sample = np.unique(shuffled[rows], return_index=True, return_inverse=True)[1:]
     block = np.searchsorted(both, blocks[rows])

@@ -19,7 +19,7 @@ Claim = Literal["more", "less", "average"]
 
 
 @dataclass(frozen=True, eq=False)
-class Statistic:
+class LocalStatistic:
     """A statistic that is large if the sets differ, in units of its deviation over permutations.
 
     Attributes:
@@ -37,7 +37,7 @@ class Statistic:
     is_rank: bool = False
 
     @classmethod
-    def of(cls, kind: PartKind, claim: Claim, source: int, values: Array) -> Statistic:
+    def of(cls, kind: PartKind, claim: Claim, source: int, values: Array) -> LocalStatistic:
         """Standardize a statistic by its mean and deviation over all permutations; 0 if nothing varies."""
         spread = values.std()
         return cls(kind, claim, source, (values - values.mean()) / spread if spread > 0 else np.zeros(len(values)))
@@ -59,19 +59,19 @@ def compare_scores(scores: Scores, permuted: Permutations) -> tuple[Array, list[
     return permuted.differ(ranks), highest, lowest
 
 
-def cell_statistics(scores: Sequence[Scores], permuted: Permutations) -> Iterator[Statistic]:
+def cell_statistics(scores: Sequence[Scores], permuted: Permutations) -> Iterator[LocalStatistic]:
     """Yield seven statistics of each of the scores "mean", "high" and "low" of cells."""
     claims: tuple[Claim, ...] = ("average", "more", "less")
     for source, (score, claim) in enumerate(zip(scores, claims, strict=True)):
         ranks, highest, lowest = compare_scores(score, permuted)
-        yield replace(Statistic.of("patches", claim, source, ranks), is_rank=True)
+        yield replace(LocalStatistic.of("patches", claim, source, ranks), is_rank=True)
         for surplus in highest:
-            yield Statistic.of("patches", "more", source, surplus)
+            yield LocalStatistic.of("patches", "more", source, surplus)
         for surplus in lowest:
-            yield Statistic.of("patches", "less", source, surplus)
+            yield LocalStatistic.of("patches", "less", source, surplus)
 
 
-def likeness_statistics(likeness: Scores, permuted: Permutations) -> Iterator[Statistic]:
+def likeness_statistics(likeness: Scores, permuted: Permutations) -> Iterator[LocalStatistic]:
     """Yield four statistics of each likeness, (n, k), on both sides: which set has more of it is not known before."""
     for source, column in enumerate(likeness.T):
         ranks, highest, _ = compare_scores(column[None], permuted)
@@ -79,17 +79,17 @@ def likeness_statistics(likeness: Scores, permuted: Permutations) -> Iterator[St
             yield from on_both_sides("likeness", source, difference)
 
 
-def on_both_sides(kind: PartKind, source: int, difference: Array) -> Iterator[Statistic]:
+def on_both_sides(kind: PartKind, source: int, difference: Array) -> Iterator[LocalStatistic]:
     """Yield a difference of the sets as a part of the generated set, and its opposite as a part of the reference."""
-    yield Statistic.of(kind, "more", source, difference)
-    yield Statistic.of(kind, "less", source, -difference)
+    yield LocalStatistic.of(kind, "more", source, difference)
+    yield LocalStatistic.of(kind, "less", source, -difference)
 
 
-def largest(statistics: Sequence[Statistic]) -> Array:
+def largest(statistics: Sequence[LocalStatistic]) -> Array:
     """Return the largest of some statistics under each permutation, shape (1 + r,)."""
     return np.asarray(np.max([statistic.values for statistic in statistics], 0))
 
 
-def adjusted_p(part: Sequence[Statistic], family: Sequence[Statistic]) -> float:
+def adjusted_p(part: Sequence[LocalStatistic], family: Sequence[LocalStatistic]) -> float:
     """Return the p-value of the largest of some statistics among a family (Westfall and Young 1993, single step)."""
     return float((largest(family) >= largest(part)[0] - TIE).mean())
