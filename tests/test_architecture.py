@@ -224,7 +224,8 @@ LOADED_ROOMS = {
     "partitions.kinds": SETS | MATHEMATICS | {"naming", "gallery", "partitions"},
     "comparison.compare": SETS
     | MATHEMATICS
-    | {"naming", "gallery", "partitions", "findings", "baselines", "prompts", "same_ids", "comparison"},
+    | {"naming", "gallery", "partitions", "findings", "local_evidence"}
+    | {"baselines", "prompts", "same_ids", "comparison"},
 }
 """Rooms that load with a module: a reader has to know of them, and a test waits for them."""
 

@@ -53,7 +53,6 @@ from finc_eval.partitions.kind_tree import DIVIDE, KindTree
 from finc_eval.partitions.sample_map import map_sets
 from finc_eval.partitions.values import SharesBy, shares_by
 from finc_eval.prompts.table import prompt_differences
-from finc_eval.sketches.one_law import KeptSample, Separability, separate
 
 DIRECTIONS = Stage("find directions", cost=2)
 
@@ -227,11 +226,6 @@ def compare_opened(opened: SketchedSets, settings: Settings, run: Run, kinds: Ki
     return replace(_describe(opened, settings, fits, answer, scored, directions, run, kinds, tested), law=law)
 
 
-def _separate(gen: SketchedSet, ref: SketchedSet) -> Separability | None:
-    """Return how well a classifier tells the samples apart that the sketches kept."""
-    return separate(*(KeptSample(side.sketch.sample, side.sketch.samples_per_group) for side in (gen, ref)))
-
-
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
     """Fit the directions on which gen has more, and the directions on which it has less; kinds need none."""
     if isinstance(settings.method, Clusters):
@@ -275,7 +269,7 @@ def _describe(
         difference_interval=overall.interval if overall else None,
         difference_p_value=overall.p_value if overall else None,
         sets_p_value=sets_p,
-        separability=_separate(gen, ref) if sets_p is not None and sets_p <= BESIDE_ALPHA else None,
+        separability=opened.separability if sets_p is not None and sets_p <= BESIDE_ALPHA else None,
         looks=tuple(look for look, _ in seen[0]),
         detectable=answer.choice.tests.detectable(settings.parts[1] * ALPHA) if answer else None,
         gen=gen.info(),

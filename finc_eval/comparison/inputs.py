@@ -38,6 +38,7 @@ from finc_eval.partitions.sample_map import DrawnSamples
 from finc_eval.partitions.values import needs_values
 from finc_eval.prompts.text import Joint, card_of_text, join_text, needs_text
 from finc_eval.same_ids.detect import FOUND, are_two_runs, extractor_of_few, few_of_run, least_of_run
+from finc_eval.sketches.one_law import KeptSample, Separability, separate
 from finc_eval.sketches.opening import SetInput, group_sets, open_sketch, view_rows
 from finc_eval.sketches.reference import ERROR_SAMPLE, reference_feature_map
 from finc_eval.sketches.sketch import Sketch, sketch_all
@@ -165,6 +166,12 @@ class SketchedSets:
         phi = self.sets["gen"].sketch.feature_map
         sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in self.sets.values()])
         return sample, approximation_error(phi, sample) if len(sample) > 1 else None
+
+    @cached_property
+    def separability(self) -> Separability | None:
+        """How well a classifier tells the samples apart that the sketches kept."""
+        sketches = [one.sketch for one in self.sets.values()]
+        return separate(*(KeptSample(sketch.sample, sketch.samples_per_group) for sketch in sketches))
 
     @cached_property
     def measured(self) -> MeasuredSets:

@@ -71,8 +71,7 @@ class DecodedBatch:
     errors: list[str | None]  # reason why a sample cannot be read, or None
     encodings: list[Encoding | None]  # encoding of each sample; None for an unreadable sample
     readable: npt.NDArray[np.int64]  # positions of the readable samples in the batch, (m,)
-    # pixels of the readable samples, (m, height, width, 3) or (m, frames, height, width, 3); None if there are none
-    pixels: torch.Tensor | None
+    pixels: torch.Tensor | None  # of the readable samples, (m, [frames,] height, width, 3); None if there are none
     # instants in seconds at which their frames are shown, (m, frames) float32; None for images
     times: torch.Tensor | None
 
@@ -265,21 +264,16 @@ class Job:
         return self._usable(whole_cache(path, self.identity.key, self.identity.origin, self.force, self.n))
 
     def _usable(self, cache: EmbeddingCache | None) -> EmbeddingCache | None:
-        """Return the cache, or None if it lacks samples that were too large when it was made, and are not now.
-
-        Caches that finc-eval keeps by itself are made again if they lack cells, as those of earlier versions do.
-        """
+        """Return the cache; None if it lacks samples that were too large before, or is one of ours without cells."""
         if cache is None:
             return None
-        if cache.cells_absent and cell_table(self.card) is not None and cache.path != self.out:
-            cache.close()
-            return None
+        is_older = cache.cells_absent and cell_table(self.card) is not None and cache.path != self.out
         too_large = {name for name, why in cache.failures if VARIABLE in why}
-        numbers = [number for number, name in enumerate(self.samples.ids) if name in too_large] if too_large else []
-        if any(self.samples.mapped(lambda sample: sample.error is None, numbers)):
-            cache.close()
-            return None
-        return cache
+        numbers = [number for number, name in enumerate(self.samples.ids) if name in too_large]
+        if not is_older and not any(self.samples.mapped(lambda sample: sample.error is None, numbers)):
+            return cache
+        cache.close()
+        return None
 
     def _stream(self, progress: Progress, tell: Progress) -> EmbeddingCache:
         """Embed a set that can be read only once: its identity, and so its name, is known only at the end."""

@@ -30,7 +30,7 @@ UNLIKE = {
     "more": "a part that hardly any reference picture has",
     "less": "a part that hardly any generated picture has",
 }
-"""What pictures have, where nothing names it, by side."""
+"""Words for a part of pictures that nothing names, by side."""
 
 
 @dataclass(frozen=True)
