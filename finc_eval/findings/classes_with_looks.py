@@ -1,4 +1,4 @@
-"""Classes that a set has with another look: gray goldfish are no kind of goldfish, and yet no goldfish is missing.
+"""Classes that a set has with another look: gray goldfish lie outside the kind of goldfish.
 
 A look moves samples of a class out of their kind, so that the kind seems lost. The extractor's last layer still sees
 the class in them. So the samples outside the kind that are most like its class are asked for a look that neither the
@@ -60,7 +60,7 @@ def find_class_with_look(
     The candidates are the samples outside the kind that are most like its class: as many as the generated set lost. The
     look must be more frequent among the generated candidates than in all other samples, adjusted for all looks. So a
     look of many classes is not a look of this class. It must also be more frequent than in the kind and among the
-    candidates of the reference, adjusted for the looks that are left: what the class always looks like is no change.
+    candidates of the reference, adjusted for the looks that are left: what the class always looks like has not changed.
 
     Args:
         held: the kind, with its samples.

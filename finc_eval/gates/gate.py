@@ -35,10 +35,9 @@ from finc_eval.gates.policy import BasicLimits, CopyingLimits, Policy, SliceLimi
 from finc_eval.gates.retraining import noise_covered
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
 from finc_eval.gates.scores import score_evidence
-from finc_eval.gates.sets import GEN, REF, GateSets, same_samples
+from finc_eval.gates.sets import GEN, REF, GateSets, find_visible_change, measure_pair, same_samples
 from finc_eval.gates.shares import GainedShare, TwoCounts
-from finc_eval.gates.verdict import FIRST, ReleaseFinding, Verdict
-from finc_eval.gates.visible import find_visible_change, measure_pair
+from finc_eval.gates.verdict import CLEAR, FIRST, ReleaseFinding, Verdict
 from finc_eval.measures.metrics import COMPUTE
 from finc_eval.memorization.audit import NearTraining
 from finc_eval.memorization.settings import AUDIT_ALPHA
@@ -371,7 +370,7 @@ def findings_of(
         changes = ReleaseKinds.of(sets, answer, old, run)
         measured = measure_pair(sets, old, found.pictures)
         suspects = find_suspects(sets, answer, changes, old, seed, measured, run)
-        found.visible = None if suspects else find_visible_change(sets, answer, old, measured, seed, run)
+        found.visible = None if suspects else find_visible_change(sets, answer, old, measured, CLEAR, seed, run)
         if found.tree is not None:
             placed = {REF: sets.ref, old: sets.all[old], GEN: sets.gen}
             found.map = ReleaseMap.of(found.tree, placed, changes.kinds, changes.kinds_of, (GEN, old))

@@ -20,8 +20,10 @@ from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.naming.measured import left_out_columns
+from finc_eval.findings.visible import Visible, find_visible
+from finc_eval.naming.measured import MeasuredSets, PictureLooks, left_out_columns, measure_sets
 from finc_eval.naming.properties import TEXT_COLUMNS
+from finc_eval.partitions.answer import Answer
 from finc_eval.partitions.blocks import Pairing, check_pair_column, designs, needs_pairs, pair
 from finc_eval.partitions.counts import MIN_SAMPLES, countable_sets
 from finc_eval.sketches.opening import SetInput
@@ -273,3 +275,24 @@ def same_samples(sets: GateSets) -> list[str]:
     return [
         f"{one} and {other} are the same samples, which shows nothing: pass another set as {one}" for one, other in same
     ]
+
+
+def measure_pair(sets: GateSets, old: str, pictures: Mapping[str, PictureLooks | None]) -> MeasuredSets:
+    """Measure the samples of a release and of an older one, labelled "ref".
+
+    `pictures` has what was measured of the pictures of sets, by label, as far as it was.
+    """
+    known = {label: pictures[name] for label, name in ((GEN, GEN), ("ref", old)) if name in pictures}
+    return measure_sets({GEN: sets.gen, "ref": sets.all[old]}, known)
+
+
+def find_visible_change(
+    sets: GateSets, answer: Answer, old: str, measured: MeasuredSets, level: float, seed: int, run: Run
+) -> Visible:
+    """Return what a gate that found no difference from an older release would have found.
+
+    `level` is that of the kinds that are said. Copies of an older release are not asked for.
+    """
+    pair = {GEN: sets.gen, "ref": sets.all[old]}
+    # equal=1: a gate does not look for samples of an older release, and says nothing of them.
+    return find_visible(pair, measured, answer.choice.tests.detectable(level), seed, equal=1, run=run)

@@ -10,6 +10,7 @@ from finc_eval.findings import classes_with_looks
 from finc_eval.findings.causes import Held, causes_of
 from finc_eval.findings.classes_with_looks import find_class_with_look
 from finc_eval.findings.finding import Finding
+from finc_eval.naming.explained import explain, name_by_members
 from finc_eval.naming.measured import Measured
 from finc_eval.naming.traits import TRAITS
 
@@ -82,3 +83,26 @@ def test_lost_classes_rarely_have_a_look(monkeypatch):
 def test_a_class_named_by_an_example_is_the_example():
     kind = SimpleNamespace(name="looks like food such as lemon (90 %)", evidence=FISH.evidence)
     assert classes_with_looks._class_of(kind) == "lemon"
+
+
+@pytest.mark.parametrize(("name", "cause"), [("unnamed kind k1", 0), ("digit 7", None)])
+def test_what_is_left_of_an_unnamed_kind_is_one_of_all_kinds(name, cause):
+    blurred = {"gen": np.arange(N) < 96, "ref": np.zeros(N, bool)}
+    members = {"gen": np.arange(N) >= N - 24, "ref": np.arange(N) < 60}  # 24 of 204 without the blur, and 60 of 300
+    look = Held(Finding("blurred", "look", False, 0.32, 0.0, 0.001), blurred, "blurred")
+    kind = Held(Finding(name, "kind", False, 0.09, 0.2, 0.02), members, "k1")
+    assert causes_of([look, kind]) == [None, cause]
+
+
+def test_a_side_of_one_color_is_a_bar_and_no_mark():
+    rng = np.random.default_rng(0)
+    values = {label: rng.normal(size=(N, len(TRAITS))) for label in ("gen", "ref")}
+    for each in values.values():
+        each[:, [place for place, trait in enumerate(TRAITS) if trait.least is not None]] = 0
+    mark, frame = NAMES.index("mark"), NAMES.index("frame")
+    values["gen"][:24, mark] += 9
+    look = explain(TRAITS[mark], 1, 5.0, 5.0, {label: each[:, mark] for label, each in values.items()})
+    assert name_by_members(look, TRAITS, values) is look
+    values["gen"][:20, frame] = 1
+    found = name_by_members(look, TRAITS, values)
+    assert found.trait.name == "frame" and found.has["gen"].sum() == 20
