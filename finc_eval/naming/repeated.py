@@ -59,7 +59,7 @@ FIRST_EXCHANGES, WORTH_MORE = 499, 0.02
 """Exchanges that are drawn first, and p-value above which no more are drawn: 19 of 20 equal sets need no more."""
 
 _NEIGHBORS, _COUNTED = Latest[Neighborhood](), Latest[NearPairs | None]()
-"""What the looks of two sets and their copies both ask for."""
+"""Neighbors and counts of the latest sets: the looks of two sets ask for them, and so do their copies."""
 
 IN_MEMORY = 2**23  # distances at once; with a quarter of these, 10 000 samples take 2.6 times as long
 
