@@ -128,6 +128,8 @@ class Finding(Record):
             return self._say_look()
         if self.kind == "repeat":
             return self.name if self.is_more else f"fewer repeats: {self.name}"
+        if self.kind == "part":
+            return f"{'pictures' if self.is_more else 'fewer pictures'} with {self.name}"
         if self.kind != "kind":
             return self.name
         is_bare = self.name.startswith((UNNAMED, "prompt with"))

@@ -18,7 +18,7 @@ def cells_of_sets(rng, units, size, *, is_paired=False, patch=0.0):
     for number in range(2):
         own = shared if is_paired else rng.normal(size=(units, 1, 6))
         cells = 0.4 * own.repeat(size, 0) + rng.normal(size=(n, 9, 6))
-        cells[: int(patch * n) * (number == 0), rng.integers(9)] += 4.0
+        cells[: int(patch * n) * (number == 0), rng.integers(9), :3] += 5.0
         numbers = np.arange(n) // size
         inputs.append(
             LocalInput(
@@ -41,5 +41,5 @@ DESIGNS = (
     _design("pictures, 60 and 60", "small", 300, 4, units=60, size=1),
     _design("pictures in 30 groups of 3", "clustered", 200, 2, units=30, size=3),
     _design("pictures of 40 prompts, 2 of each", "paired", 200, 2, units=40, size=2, is_paired=True),
-    _design("pictures, a patch in a fifth", "rare", 60, 4, units=100, size=1, patch=0.2),
+    _design("pictures, a patch in 30 %", "rare", 60, 4, units=100, size=1, patch=0.3),
 )

@@ -1,0 +1,112 @@
+"""Parts of pictures as findings: what names them, in which words, and with which samples."""
+
+import numpy as np
+import pytest
+
+import finc_eval as fe
+from finc_eval.findings.causes import Held, causes_of, follow_whole_looks
+from finc_eval.findings.facts import name_alone, short
+from finc_eval.findings.finding import Finding
+from finc_eval.findings.local import PartOfSet
+
+N = 200  # samples of each set
+
+
+def members(gen=(), ref=()):
+    """Samples from the first to the last of each set, by set."""
+    rows = np.arange(N)
+    return {
+        label: np.isin(rows, range(*ends)) if ends else np.zeros(N, bool)
+        for label, ends in (("gen", gen), ("ref", ref))
+    }
+
+
+def a_part(side="more", name=None, at_least=0.2):
+    ids = tuple(f"{number}.png" for number in range(20))
+    return PartOfSet("patches", name, side, 0.002, 0.4, 0.1, at_least, ids, ids[:2])
+
+
+def hold(finding, mask):
+    return Held(finding, mask, finding.name)
+
+
+PART = hold(a_part().finding, members((0, 80), (0, 20)))
+LACK = hold(a_part("less").finding, members((180, 200), (140, 200)))
+LOOK = Finding("blurred", "look", False, 0.35, 0.02, 0.001)
+KIND = Finding("barn spider", "kind", False, 0.1, 0.0, 0.001, ("k1",))
+WHOLE = Finding("darker", "look", True, None, None, 0.001)
+
+CASES = {
+    "a look of the same samples names it": ([PART, hold(LOOK, members((0, 70), (0, 4)))], [1, None]),
+    "a kind of the same samples names it": ([PART, hold(KIND, members((0, 70)))], [1, None]),
+    "a kind that is a few of them follows": ([PART, hold(KIND, members((0, 20)))], [None, 0]),
+    "a look of other samples is said beside it": ([PART, hold(LOOK, members((120, 190), (120, 124)))], [None, None]),
+    "what the set lacks follows from what it has": ([LACK, PART], [1, None]),
+    "what the set lacks is said alone": ([LACK], [None]),
+    "it follows from a look of all": ([PART, hold(WHOLE, members((0, N), (0, N)))], [1, None]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_part_follows_from_what_names_it(case):
+    held, causes = CASES[case]
+    assert follow_whole_looks(held, causes_of(held)) == causes
+
+
+@pytest.mark.parametrize(
+    "side, named, alone, few",
+    [
+        ("more", None, "with a part that hardly any reference picture has",
+         "at least 20 % with a part that hardly any reference picture has"),
+        ("more", "two halves that mirror each other", "with two halves that mirror each other",
+         "at least 20 % with two halves that mirror each other"),
+        ("less", None, "fewer with a part that hardly any generated picture has",
+         "fewer with a part that hardly any generated picture has (reference at least 20.0 %)"),
+    ],
+)  # fmt: skip
+def test_a_part_is_said_with_its_least_share(side, named, alone, few):
+    finding = a_part(side, named).finding
+    assert name_alone(finding) == alone
+    assert short(finding) == few
+    assert finding.words == f"{'pictures' if side == 'more' else 'fewer pictures'} with {finding.name}"
+
+
+def edges(rng, n):
+    """Pictures of random squares on gray."""
+    return np.kron(rng.integers(0, 255, (n, 8, 8, 3), dtype=np.uint8), np.ones((1, 3, 3, 1), np.uint8))
+
+
+@pytest.fixture(scope="module")
+def mirrored():
+    """A comparison of pictures, of which a fifth of one set has halves that mirror each other."""
+    rng, sets = np.random.default_rng(0), []
+    for planted in (16, 0):
+        images = edges(rng, 80)
+        images[:planted, :, 12:] = images[:planted, :, 11::-1]
+        sets.append(fe.EmbeddingSet(rng.normal(size=(80, 6)).astype(np.float32), images=[*images]))
+    return fe.compare(*sets, features=20, modes=1)
+
+
+def test_mirrored_halves_are_found_with_their_pictures(mirrored, tmp_path):
+    (part,) = (part for part in mirrored.parts if part.side == "more")
+    assert (part.kind, part.name) == ("likeness", "two halves that mirror each other")
+    assert mirrored.local_p_value <= part.p_value <= 0.05
+    assert {int(name) for name in part.samples[:12]} <= {*range(16)}
+    assert 0.1 < part.at_least <= 0.2
+    (finding,) = (finding for finding in mirrored.findings if finding.kind == "part")
+    said = f"At least {int(100 * part.at_least)} % of the generated pictures have two halves that mirror each other."
+    assert finding.text == said
+    assert said in mirrored.headline
+    mirrored.save(tmp_path / "comparison.h5")
+    assert fe.load(tmp_path / "comparison.h5").parts == mirrored.parts
+
+
+def test_a_page_shows_the_surest_pictures_first(mirrored, tmp_path):
+    page = mirrored.to_html(tmp_path / "page.html").read_text()
+    assert "at least" in page.split("two halves that mirror each other")[2][:400]
+
+
+def test_sets_without_pictures_are_not_looked_at():
+    rng = np.random.default_rng(0)
+    found = fe.compare(*rng.normal(size=(2, 60, 4)), features=20, modes=1)
+    assert (found.local_p_value, found.parts) == (None, ())
