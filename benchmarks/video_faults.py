@@ -30,8 +30,7 @@ from scipy import stats
 import finc_eval as fe
 from finc_eval.core.storage import write_text
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.extractors.card import BY_FRAMES, TWO_SECONDS
-from finc_eval.extractors.catalog import CARDS
+from finc_eval.extractors.card import BY_FRAMES, CARDS, TWO_SECONDS
 from finc_eval.extractors.networks.motion import measurements
 from finc_eval.samples.clips import plan_windows
 from finc_eval.samples.video import open_container

@@ -28,6 +28,8 @@ CellStatistic = Literal["mean", "deviation"]  # statistic of a channel on a wind
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 
+CARDS = "finc_eval.extractors.cards"  # package of the cards that come with finc-eval, and of their tables
+
 BY_FRAMES = ":frames"  # end of the name of an extractor of clips that a network of images makes, frame by frame
 
 TWO_SECONDS = Clip(frames=16, stride=1, windows=1, short="hold", fps=8.0)

@@ -12,9 +12,7 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import parse_toml
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.core.record import read_table
-from finc_eval.extractors.card import BY_FRAMES, Card, check_rules
-
-CARDS = "finc_eval.extractors.cards"  # package of the cards that come with finc-eval
+from finc_eval.extractors.card import BY_FRAMES, CARDS, Card, check_rules
 
 WEIGHTS = (".pth", ".pt", ".safetensors")  # ends of the names of files of weights
 

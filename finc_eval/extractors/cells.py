@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import csv_columns
-from finc_eval.extractors.card import Card, CellStatistic
-from finc_eval.extractors.catalog import CARDS
+from finc_eval.extractors.card import CARDS, Card, CellStatistic
 
 GRID = 7  # windows along each side of a picture, 49 in all
 WINDOWS = GRID * GRID
