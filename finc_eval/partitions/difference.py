@@ -216,8 +216,8 @@ def _posterior_mean(z: Array) -> Array:
     weights = np.full(len(grid), 1 / len(grid))
     for _ in range(EM_STEPS):
         posterior = likelihood * weights
-        posterior /= np.add.reduce(posterior, 1, keepdims=True)  # tables are small: a method takes twice as long
-        weights = np.add.reduce(posterior, 0) / len(z)
+        posterior /= posterior.sum(1, keepdims=True)
+        weights = posterior.mean(0)
     return np.asarray(posterior @ np.abs(grid))
 
 
