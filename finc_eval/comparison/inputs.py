@@ -169,7 +169,7 @@ class SketchedSets:
 
     @cached_property
     def separability(self) -> Separability | None:
-        """How well a classifier tells the samples apart that the sketches kept."""
+        """Accuracy of a classifier of the samples that the sketches kept; None for too few."""
         sketches = [one.sketch for one in self.sets.values()]
         return separate(*(KeptSample(sketch.sample, sketch.samples_per_group) for sketch in sketches))
 

@@ -63,7 +63,7 @@ class PartOfSet(Record):
 
     @property
     def words(self) -> str:
-        """What these pictures have, in words that follow "have"."""
+        """The name, or words for a part that nothing names; they follow "have"."""
         return self.name or UNLIKE[self.side]
 
     @property

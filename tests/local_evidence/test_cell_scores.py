@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _pictures import cells
+from _planted_cells import cells
 
 from finc_eval.local_evidence.cell_scores import RIDGE, SQUARES, score_cells
 from finc_eval.local_evidence.inputs import LocalInput

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _pictures import WINDOW, cells, embedded, likeness, pictures
+from _planted_cells import WINDOW, cells, embedded, likeness, pictures
 
 from finc_eval import UsageError
 from finc_eval.local_evidence.find import find_local

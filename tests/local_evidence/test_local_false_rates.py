@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _pictures import cells, embedded, likeness
+from _planted_cells import cells, embedded, likeness
 from scipy.stats import binom
 
 from finc_eval.local_evidence.find import find_local

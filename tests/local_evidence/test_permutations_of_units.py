@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _pictures import likeness
+from _planted_cells import likeness
 
 from finc_eval.local_evidence.inputs import LocalInput
 from finc_eval.local_evidence.permutations import permute
