@@ -37,10 +37,9 @@ class Photographs:
     """The network of the default extractor, with the cells of its card."""
 
     def __init__(self):
+        from finc_eval.extractors.catalog import load_card
         from finc_eval.extractors.cells import CLIP, STEPS, cell_table
         from finc_eval.extractors.networks.cell_maps import window_statistics
-
-        from finc_eval.extractors.catalog import load_card
 
         self.table, self.steps, self.maps = cell_table(load_card("efficientnet-lite0")), STEPS, {}
         self.center, self.factor = (

@@ -46,6 +46,7 @@ class Held:
             for kinds that are not a place of their own.
         made_by: of a look of all that unlike shares of kinds make, the key of the largest of these kinds; else "".
         others: samples of the class, or label, of a lost kind that are not of the kind; None if there are hardly any.
+        share: of a part of pictures, the estimate of its share, of which the finding has a lower bound; else 0.
         of_kind: of a class with a look, the key of the kind that its samples were of without the look; else "".
     """
 
@@ -59,6 +60,7 @@ class Held:
     made_by: str = ""
     others: Members | None = None
     of_kind: str = ""
+    share: float = 0.0
 
     @property
     def is_part(self) -> bool:
@@ -231,21 +233,24 @@ def _follow_repeats(held: Sequence[Held], cause: list[int | None]) -> None:
 
 
 def _follow_names(held: Sequence[Held], cause: list[int | None]) -> None:
-    """Let what pictures have a part of follow from what names these pictures: a look, a kind, or copies.
+    """Let what pictures have a part of follow from what names these pictures: looks, kinds and copies.
 
-    It names them if at most half of the part's difference is left without its samples; a kind that is a few of them
-    follows from the part. What the reference has more of follows from a part that the set has: where pictures are
-    changed, something is not there.
+    What is of the same pictures names them if it is at least half as large; a smaller look is said beside the part, and
+    a smaller kind follows from it. Several names may leave nothing of a part together. What the reference has more of
+    follows from a part that the set has: where pictures are changed, something is not there.
     """
     parts = [j for j, each in enumerate(held) if each.finding.kind == "part"]
+    names = [i for i, each in enumerate(held) if each.is_part and i not in parts]
+    together = {label: np.logical_or.reduce([held[i].members[label] for i in names]) for label in SETS}
     for j in sorted(parts, key=lambda j: held[j].finding.is_more):
-        names = [i for i, each in enumerate(held) if each.is_part and i not in parts]
-        left = {i: _left(held[i].members, held[j].members)[0] for i in names}
-        changed = [i for i in parts if held[i].finding.is_more and not held[j].finding.is_more]
-        if left and min(left.values()) <= MOST:
-            name = min(left, key=lambda i: left[i])
-            cause[j] = name
-            cause[name] = None if cause[name] == j else cause[name]
+        part = held[j]
+        alike = [i for i in names if _left(part.members, held[i].members)[0] <= MOST]
+        large = [i for i in alike if held[i].finding.size >= MOST * part.share]
+        changed = [i for i in parts if held[i].finding.is_more and not part.finding.is_more]
+        if large or (names and _left(together, part.members)[1]):
+            cause[j] = name = min(large or names, key=lambda i: _left(held[i].members, part.members)[0])
+            for i in [name] if large else names:
+                cause[i] = None if cause[i] == j else cause[i]
         elif changed:
             cause[j] = max(changed, key=lambda i: held[i].finding.size)
 

@@ -17,7 +17,7 @@ from finc_eval.findings.finding import Finding
 from finc_eval.local_evidence.find import PERMUTATIONS, find_local
 from finc_eval.local_evidence.inputs import LocalInput
 from finc_eval.local_evidence.likeness import measure_likeness
-from finc_eval.local_evidence.result import Heat, LocalPart, PartKind, Side
+from finc_eval.local_evidence.result import Heat, LocalPart, PartKind, Side, estimate_share
 from finc_eval.naming.looks import EXAMPLES
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.repeated import REPEATED, digests_of
@@ -67,6 +67,11 @@ class PartOfSet(Record):
         return self.name or UNLIKE[self.side]
 
     @property
+    def share(self) -> float | None:
+        """Estimate of the share of the part; None for a change of all pictures."""
+        return estimate_share(self.share_gen, self.share_ref)
+
+    @property
     def owner(self) -> str:
         """Label of the set that has more of it."""
         return _owner(self.side)
@@ -100,7 +105,13 @@ class LocalParts:
         if self.p_value is None or self.p_value > BESIDE_ALPHA:
             return []
         return [
-            Held(part.finding, members, f"{part.kind} {part.side}", None, None, {part.owner: part.finding.ids})
+            Held(
+                part.finding,
+                members,
+                f"{part.kind} {part.side}",
+                examples={part.owner: part.finding.ids},
+                share=part.share or 0.0,
+            )
             for part, members in self.parts
             if part.kind != "pairs" and part.at_least is not None and part.at_least >= REPEATED
         ]

@@ -46,11 +46,22 @@ class LocalPart(Record):
 
     @property
     def share(self) -> float | None:
-        """Estimate of the share of the part: what is flagged by chance is taken off."""
-        if self.share_gen is None or self.share_ref is None:
-            return None
-        a, b = sorted((self.share_gen, self.share_ref), reverse=True)
-        return (a - b) / (1 - b) if b < 1 else 0.0
+        """Estimate of the share of the part; None for a change of all."""
+        return estimate_share(self.share_gen, self.share_ref)
+
+
+def estimate_share(share_gen: float | None, share_ref: float | None) -> float | None:
+    """Return (a − b)/(1 − b), a the larger and b the smaller of both flagged shares: what chance flags is taken off.
+
+    Example:
+        >>> from finc_eval.local_evidence.result import estimate_share
+        >>> estimate_share(0.6, 0.2)
+        0.5
+    """
+    if share_gen is None or share_ref is None:
+        return None
+    a, b = sorted((share_gen, share_ref), reverse=True)
+    return round((a - b) / (1 - b), 12) if b < 1 else 0.0
 
 
 @dataclass(frozen=True)

@@ -27,19 +27,26 @@ def a_part(side="more", name=None, at_least=0.2):
 
 
 def hold(finding, mask):
-    return Held(finding, mask, finding.name)
+    return Held(finding, mask, finding.name, share=0.3 * (finding.kind == "part"))
 
 
 PART = hold(a_part().finding, members((0, 80), (0, 20)))
 LACK = hold(a_part("less").finding, members((180, 200), (140, 200)))
 LOOK = Finding("blurred", "look", False, 0.35, 0.02, 0.001)
-KIND = Finding("barn spider", "kind", False, 0.1, 0.0, 0.001, ("k1",))
+KIND = Finding("barn spider", "kind", False, 0.35, 0.0, 0.001, ("k1",))
+FEW = Finding("barn spider", "kind", False, 0.05, 0.0, 0.001, ("k1",))
+SMALL = Finding("blurred", "look", False, 0.05, 0.0, 0.001)
 WHOLE = Finding("darker", "look", True, None, None, 0.001)
 
 CASES = {
     "a look of the same samples names it": ([PART, hold(LOOK, members((0, 70), (0, 4)))], [1, None]),
     "a kind of the same samples names it": ([PART, hold(KIND, members((0, 70)))], [1, None]),
-    "a kind that is a few of them follows": ([PART, hold(KIND, members((0, 20)))], [None, 0]),
+    "a kind that is a few of them follows": ([PART, hold(FEW, members((0, 10)))], [None, 0]),
+    "a look that is a few of them is said beside it": ([PART, hold(SMALL, members((0, 10)))], [None, None]),
+    "several names leave nothing of it": (
+        [PART, hold(LOOK, members((0, 40))), hold(KIND, members((40, 80), (0, 10)))],
+        [1, None, None],
+    ),
     "a look of other samples is said beside it": ([PART, hold(LOOK, members((120, 190), (120, 124)))], [None, None]),
     "what the set lacks follows from what it has": ([LACK, PART], [1, None]),
     "what the set lacks is said alone": ([LACK], [None]),
