@@ -248,8 +248,8 @@ def _follow_names(held: Sequence[Held], cause: list[int | None]) -> None:
         large = [i for i in alike if held[i].finding.size >= MOST * part.share]
         changed = [i for i in parts if held[i].finding.is_more and not part.finding.is_more]
         if large or (names and _left(together, part.members)[1]):
-            cause[j] = name = min(large or names, key=lambda i: _left(held[i].members, part.members)[0])
-            for i in [name] if large else names:
+            cause[j] = min(large or names, key=lambda i: _left(held[i].members, part.members)[0])
+            for i in large or names:
                 cause[i] = None if cause[i] == j else cause[i]
         elif changed:
             cause[j] = max(changed, key=lambda i: held[i].finding.size)
