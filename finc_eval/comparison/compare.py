@@ -366,10 +366,11 @@ def _with_findings(
         # Pairs of the same ids, and ρ other than 1, ask another question.
         is_plain = comparison.by_id is None and comparison.settings.rho == 1
         local = find_parts(sets, opened.blocks, comparison.settings.seed, run) if is_plain else LocalParts(None)
-        comparison = replace(comparison, local_p_value=local.p_value, parts=tuple(part for part, _ in local.parts))
+        parts, warnings = tuple(part for part, _ in local.parts), (*comparison.warnings, *local.notes)
+        comparison = replace(comparison, local_p_value=local.p_value, parts=parts, warnings=warnings)
         kinds_of = kinds_of_rows(comparison.kinds, comparison.divided, run) if comparison.divided is not None else None
         held = hold_compared(comparison, sets, *seen, kinds_of, opened.blocks, run, local)
-        comparison = replace(comparison, looks=with_kinds(comparison.looks, held))
+        comparison = replace(comparison, looks=with_kinds(comparison.looks, held, comparison.kinds))
         comparison = replace(comparison, findings=findings_of(comparison, held))
         if not comparison.findings and is_plain:
             equal = None if comparison.copies is None else comparison.copies.count

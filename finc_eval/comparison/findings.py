@@ -96,9 +96,14 @@ def hold_compared(
     return hold_findings(sets, looks, comparison.kinds, comparison.headings, kinds_of, measured, others)
 
 
-def with_kinds(looks: Sequence[Look], held: Sequence[Held]) -> tuple[Look, ...]:
+def with_kinds(looks: Sequence[Look], held: Sequence[Held], kinds: Sequence[Kind]) -> tuple[Look, ...]:
     """Return looks of parts of sets with the ids of the kinds that follow from them."""
-    brought = {each.key: each.finding.explains for each in held if each.finding.kind in ("look", "repeat", "column")}
+    ids = {kind.id for kind in kinds}
+    brought = {
+        each.key: tuple(name for name in each.finding.explains if name in ids)
+        for each in held
+        if each.finding.kind in ("look", "repeat", "column")
+    }
     return tuple(replace(look, kinds=() if look.whole else brought.get(look.name, ())) for look in looks)
 
 
@@ -151,8 +156,10 @@ def _slight_finding(comparison: Compared) -> Finding:
     share = CHANCE if apart is None or apart.interval[0] <= CHANCE else apart.value
     ids = () if apart is None else tuple(apart.surest.get("gen", ()))[:EXAMPLES]
     interval = None if apart is None else apart.interval
-    p_values = [p for p in (p_of_sets(comparison), comparison.local_p_value) if p is not None]
-    return Finding(SLIGHT, "sets", True, share, CHANCE, min(p_values), ids=ids, interval=interval)
+    p_value = p_of_sets(comparison)
+    if p_value is None or p_value > BESIDE_ALPHA:
+        p_value = comparison.local_p_value
+    return Finding(SLIGHT, "sets", True, share, CHANCE, p_value, ids=ids, interval=interval)
 
 
 def _named_as(thing: str, comparison: Compared) -> Sequence[Kind | Direction]:

@@ -109,7 +109,7 @@ class Comparison(Mapped):
         separability: how well a simple classifier tells held-out samples of both sets apart; None unless
             `sets_p_value` is significant.
         local_p_value: p-value of "both sets are samples of one law", by what is local in pictures: cells of their
-            network, their likeness to themselves, near pairs; None without cells, which `parts` then lacks, too.
+            network, their likeness to themselves, near pairs; None where neither cells nor pictures are at hand.
         parts: parts of the sets that local evidence shows, significant at .05, the surest first.
         looks: what the pictures of one set look like more often than the other's, significant at `BESIDE_ALPHA`, the
             clearest first; empty without pictures.

@@ -195,9 +195,9 @@ class EmbeddingCache(Shown):
             self._missing[name] = missing_texts(self._columns[name].all())
         return self._missing[name]
 
-    @cached_property
+    @property
     def cells(self) -> Cells | None:
-        """Cells of the samples that have them; None if none are kept, for the reason in `cells_absent`.
+        """Cells of the samples that have them, read anew; None if none are kept, for the reason in `cells_absent`.
 
         Raises:
             DataError: the file is damaged.

@@ -130,8 +130,8 @@ def causes_of(held: Sequence[Held], *, among_kinds: bool = True) -> list[int | N
         if firm:
             cause[j] = min(firm, key=lambda i: left[i, j][0])
     _follow_repeats(held, cause)
-    _follow_classes(held, cause)
     _follow_names(held, cause)
+    _follow_classes(held, cause)
     _explain_jointly(held, cause)
     _follow_kinds(held, cause)
     _break_circles(held, cause)

@@ -171,6 +171,8 @@ class Finding(Record):
         if self.shares is None:
             return "–", "–"
         own, other = (said.replace("at least", "≥").removesuffix(" %") for said in self.say_shares(1))
+        if self.kind == "part":  # a lower bound of the set that has more; nothing is known of the other
+            return (own, "–") if self.is_more else ("–", other)
         return own, other
 
     def say(self, other: str, allowed: str = "") -> str:
@@ -186,6 +188,8 @@ class Finding(Record):
         if self.shares is None:
             return ""
         own, before = self.say_shares()
+        if self.kind == "part":
+            return own if self.is_more else f"{other} {before}"
         is_said = self.words.startswith((own, f"only {own}", "none is", "none has"))
         return f"{other} {before}" if is_said else f"{own}, {other} {before}"
 
@@ -194,6 +198,8 @@ class Finding(Record):
         if self.shares is None or self.kind == "sets":
             return self.words
         own, before = self.say_shares()
+        if self.kind == "part":
+            return f"{'more' if self.is_more else 'less'}: {self.name}, {own if self.is_more else before}"
         verb = "more" if self.is_more else "lost" if self.is_lost else "less"
         return f"{verb}: {self.name} {before.removesuffix(' %') if own.endswith('%') else before} → {own}"
 

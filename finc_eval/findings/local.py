@@ -47,7 +47,8 @@ class PartOfSet(Record):
         at_least: lower end of the share of the part.
         samples: ids of the flagged samples, surest first, of the set that has more of it.
         others: ids of samples of the other set that are most like them.
-        heat: how much each window of the first samples says so, row by row of the grid; empty if not of patches.
+        heat: how much each window of the first samples says so, row by row of the grid over the middle square that the
+            network sees, in standard deviations of the scores of pictures; empty if not of patches.
     """
 
     kind: PartKind
@@ -96,6 +97,7 @@ class LocalParts:
 
     p_value: float | None
     parts: tuple[tuple[PartOfSet, Members], ...] = ()
+    notes: tuple[str, ...] = ()  # why cells of one set were not compared
 
     def held(self) -> list[Held]:
         """Return the parts that are said, of a least share of 1 %, where the sets differ at the level beside kinds.
@@ -105,15 +107,9 @@ class LocalParts:
         if self.p_value is None or self.p_value > BESIDE_ALPHA:
             return []
         return [
-            Held(
-                part.finding,
-                members,
-                f"{part.kind} {part.side}",
-                examples={part.owner: part.finding.ids},
-                share=part.share or 0.0,
-            )
+            Held(part.finding, members, part.words, examples={part.owner: part.finding.ids}, share=part.share or 0.0)
             for part, members in self.parts
-            if part.kind != "pairs" and part.at_least is not None and part.at_least >= REPEATED
+            if part.kind != "pairs" and part.p_value <= BESIDE_ALPHA and (part.at_least or 0.0) >= REPEATED
         ]
 
 
@@ -135,10 +131,12 @@ def find_parts(
     """
     looked = {label: looked_rows(samples) for label, samples in sets.items()}
     cells = _cells(sets, looked)
+    absent = [samples.cells_absent for samples in sets.values() if samples.cells_absent]
+    notes = (f"parts of pictures are compared without cells: {absent[0]}",) if len(absent) == 1 else ()
     rows = {label: looked[label][cells[label].rows] if cells else looked[label] for label in sets}
     likeness = {label: _likeness(samples, rows[label]) for label, samples in sets.items()}
     if not cells and any(found is None for found in likeness.values()):
-        return LocalParts(None)
+        return LocalParts(None, notes=notes)
     digests = digests_of(sets, run)
     inputs = {
         label: LocalInput(
@@ -153,8 +151,8 @@ def find_parts(
     }
     evidence = find_local(inputs["gen"], inputs["ref"], seed=seed, permutations=permutations)
     if evidence is None:
-        return LocalParts(None)
-    return LocalParts(evidence.p_value, tuple(_with_ids(part, sets, rows, looked) for part in evidence.parts))
+        return LocalParts(None, notes=notes)
+    return LocalParts(evidence.p_value, tuple(_with_ids(part, sets, rows, looked) for part in evidence.parts), notes)
 
 
 def _cells(sets: Mapping[str, Embeddings], rows: Mapping[str, NDArray[np.int64]]) -> dict[str, Cells]:

@@ -16,7 +16,7 @@ BLANK = 1e-3  # deviation of the edges, with light in 0 … 1, below which a pic
 LIKENESS = (
     "two halves that mirror each other",
     "a top and a bottom that mirror each other",
-    "the same when they are turned upside down",
+    "a top that is the bottom turned upside down",
     "two halves that are the same",
     "a top and a bottom that are the same",
 )

@@ -75,24 +75,37 @@ def permute(gen: LocalInput, ref: LocalInput, seed: int, draws: int) -> Permutat
     """Draw permutations of the units of two sets, and folds; None if no block has samples of both sets."""
     units, blocks = _units_and_blocks(gen, ref)
     is_gen = np.arange(len(units)) < gen.n
-    both = np.intersect1d(blocks[is_gen], blocks[~is_gen])
-    rows = np.flatnonzero(np.isin(blocks, both))
-    if not len(rows):
-        return None
+    rows = _of_both(np.arange(len(units)), blocks, is_gen)
     rng = np.random.default_rng(seed)
     # In random order: where scores are equal, the order decides, and must not know a label.
     shuffled = rng.permutation(int(units.max()) + 1)[units]
-    if np.ptp(np.unique(units[rows], return_counts=True)[1]):
+    if _are_uneven(units[rows], blocks[rows]):
         rows = rng.permutation(rows)
-        rows = rows[np.unique(shuffled[rows], return_index=True)[1]]
+        rows = _of_both(rows[np.unique(shuffled[rows], return_index=True)[1]], blocks, is_gen)
+    if not len(rows):
+        return None
     rows = rows[np.argsort(shuffled[rows], kind="stable")]
     starts, of_sample = np.unique(shuffled[rows], return_index=True, return_inverse=True)[1:]
-    block = np.searchsorted(both, blocks[rows])
+    found, block = np.unique(blocks[rows], return_inverse=True)
     # Samples of one prompt are alike: a classifier of a block is not asked about others of this block.
-    apart = block if len(both) >= 2 * FOLDS else of_sample
+    apart = block if len(found) >= 2 * FOLDS else of_sample
     folds = (rng.permutation(apart.max() + 1) % FOLDS)[apart]
     labels = _draw_labels(is_gen[rows[starts]], block[starts], rng, draws)[:, of_sample]
     return Permutations(rows, labels, _weigh(labels, block), starts, folds)
+
+
+def _of_both(rows: Indices, blocks: Indices, is_gen: NDArray[np.bool_]) -> Indices:
+    """Return the rows whose block has some of these rows of both sets."""
+    both = np.intersect1d(blocks[rows[is_gen[rows]]], blocks[rows[~is_gen[rows]]])
+    return rows[np.isin(blocks[rows], both)]
+
+
+def _are_uneven(units: Indices, blocks: Indices) -> bool:
+    """Return whether units have unlike sizes, or samples in several blocks: then a sample of each is tested."""
+    if not len(units):
+        return False
+    _, sizes = np.unique(units, return_counts=True)
+    return bool(np.ptp(sizes)) or len(np.unique(np.stack([units, blocks]), axis=1).T) > len(sizes)
 
 
 def _units_and_blocks(gen: LocalInput, ref: LocalInput) -> tuple[Indices, Indices]:

@@ -25,7 +25,7 @@ class LocalPart(Record):
         p_value: p-value of "both sets are samples of one law" by this part, adjusted for all that was looked at.
         share_gen: share of the generated set that is flagged; None for a change of all.
         share_ref: share of the reference that is flagged; None for a change of all.
-        at_least: lower end of the share of the part, 1.64 standard errors below the estimate (a − b)/(1 − b), with a
+        at_least: lower end of the share of the part, 2.24 standard errors below the estimate (a − b)/(1 − b), with a
             the larger and b the smaller of both shares; None for a change of all.
         samples: row numbers of the flagged samples, surest first, of the generated set; of the reference if the side is
             "less".

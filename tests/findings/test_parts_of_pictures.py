@@ -36,6 +36,11 @@ LOOK = Finding("blurred", "look", False, 0.35, 0.02, 0.001)
 KIND = Finding("barn spider", "kind", False, 0.35, 0.0, 0.001, ("k1",))
 FEW = Finding("barn spider", "kind", False, 0.05, 0.0, 0.001, ("k1",))
 SMALL = Finding("blurred", "look", False, 0.05, 0.0, 0.001)
+GRAY = Held(
+    Finding("like “goldfish” but gray", "look", False, 0.2, 0.0, 0.001), members((100, 140)), "gray", of_kind="k9"
+)
+LOST = Held(Finding("goldfish", "kind", False, 0.0, 0.2, 0.001, ("k9",)), members((), (100, 140)), "k9")
+WITHOUT = hold(a_part("less").finding, members((), (95, 145)))
 WHOLE = Finding("darker", "look", True, None, None, 0.001)
 
 CASES = {
@@ -50,6 +55,7 @@ CASES = {
     "a look of other samples is said beside it": ([PART, hold(LOOK, members((120, 190), (120, 124)))], [None, None]),
     "what the set lacks follows from what it has": ([LACK, PART], [1, None]),
     "what the set lacks is said alone": ([LACK], [None]),
+    "a class with a look is the cause of all that its kind lacks": ([WITHOUT, LOST, GRAY], [2, 2, None]),
     "it follows from a look of all": ([PART, hold(WHOLE, members((0, N), (0, N)))], [1, None]),
 }
 
@@ -75,6 +81,8 @@ def test_a_part_is_said_with_its_least_share(side, named, alone, few):
     finding = a_part(side, named).finding
     assert name_alone(finding) == alone
     assert short(finding) == few
+    assert finding.share_cells == (("≥ 20.0", "–") if side == "more" else ("–", "≥ 20.0"))
+    assert "reference 0.0 %" not in finding.say("reference")
     assert finding.words == f"{'pictures' if side == 'more' else 'fewer pictures'} with {finding.name}"
 
 
@@ -99,7 +107,7 @@ def test_mirrored_halves_are_found_with_their_pictures(mirrored, tmp_path):
     assert (part.kind, part.name) == ("likeness", "two halves that mirror each other")
     assert mirrored.local_p_value <= part.p_value <= 0.05
     assert {int(name) for name in part.samples[:12]} <= {*range(16)}
-    assert 0.1 < part.at_least <= 0.2
+    assert 0.05 < part.at_least <= 0.2
     (finding,) = (finding for finding in mirrored.findings if finding.kind == "part")
     said = f"At least {int(100 * part.at_least)} % of the generated pictures have two halves that mirror each other."
     assert finding.text == said

@@ -53,3 +53,22 @@ def test_one_sample_of_each_group_is_drawn_if_groups_are_uneven():
     both = np.concatenate([units, units + 12])
     assert sorted(both[permuted.rows].tolist()) == [*range(24)]
     assert permuted.units == (12, 12)
+
+
+def test_blocks_without_both_sets_after_a_sample_of_each_unit_is_drawn_are_left_out():
+    rng, blocks = np.random.default_rng(0), np.arange(90) // 3
+    for seed in range(20):
+        units = [rng.integers(0, 60, 90) for _ in range(2)]
+        gen, ref = (LocalInput(likeness=rng.normal(size=(90, 5)), units=own, blocks=blocks) for own in units)
+        permuted = permute(gen, ref, seed, 9)
+        both = np.concatenate([blocks, blocks])[permuted.rows]
+        of_gen, of_ref = both[permuted.rows < 90], both[permuted.rows >= 90]
+        assert {*of_gen} == {*of_ref}
+        assert np.isfinite(permuted.weights).all()
+        assert np.ptp(permuted.weights.sum(1)) < 1e-5
+
+
+def test_of_units_in_several_blocks_one_sample_is_tested():
+    units, blocks = np.arange(60) // 2, np.arange(60) % 6
+    sides = [LocalInput(likeness=np.zeros((60, 5)), units=units, blocks=blocks) for _ in range(2)]
+    assert len(permute(*sides, 0, 9).rows) == 60

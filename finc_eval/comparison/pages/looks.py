@@ -9,6 +9,7 @@ from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.result import Comparison
 from finc_eval.findings.found import look_finding
 from finc_eval.findings.local import PartOfSet
+from finc_eval.naming.evidence import SLIGHT
 from finc_eval.naming.looks import Look
 from finc_eval.naming.traits import measured_words
 from finc_eval.numerics.inference import ALPHA, significant
@@ -19,7 +20,7 @@ from finc_eval.report.colors import PAIR
 from finc_eval.report.drawings import heat_map
 from finc_eval.report.formats import p_value
 
-LOOKS = ("look", "repeat", "column", "part")  # findings whose pictures stand first
+LOOKS = ("look", "repeat", "column", "part", "sets")  # findings whose pictures stand first
 
 
 class SeenFirst(NamedTuple):
@@ -43,7 +44,7 @@ def seen_first(comparison: Comparison, titles: tuple[str, str]) -> SeenFirst:
     if not (comparison.looks or comparison.parts or words or differ):
         return SeenFirst(above=_both(comparison, known))
     largest = max((abs(look.share_gen - look.share_ref) for look in differ), default=0.0)
-    seen = {part.words: _part(part, known) for part in comparison.parts}
+    seen = {SLIGHT if part.at_least is None else part.words: _part(part, known) for part in comparison.parts}
     seen |= {look.name: _look(look, known, comparison.shown) for look in comparison.looks}
     said = [finding for finding in comparison.findings if finding.kind in LOOKS and finding.name in seen]
     shown = [(finding.size, seen[finding.name]) for finding in said]
@@ -86,14 +87,16 @@ def _part(part: PartOfSet, titles: Mapping[str, str]) -> Seen:
     ink = PAIR[part.owner]
     maps = {name: heat_map(f"Where in {name}", rows, ink) for name, rows in zip(part.samples, part.heat, strict=False)}
     other = next(label for label in titles if label != part.owner)
+    share = "" if part.at_least is None else f"{part.finding.say_shares(0)[part.side == 'less']}, "
     grids = {
-        part.owner: Grid(f"{part.finding.say_shares(0)[part.side == 'less']}, surest", part.owner,
-                         part.examples(part.owner), maps=maps),
+        part.owner: Grid(f"{share}surest", part.owner, part.examples(part.owner), maps=maps),
         other: Grid("most like them", other, part.examples(other)),
     }  # fmt: skip
-    where = "A frame is around the window that shows it most. " if maps else ""
+    where = (
+        "A frame marks the window of the middle square, which the network sees, that shows it most. " if maps else ""
+    )
     return Seen(
-        part.words,
+        "pictures that differ most" if part.at_least is None else part.finding.words,
         tuple(CardView(PAIR[label], titles[label], "", (grid,)) for label, grid in grids.items() if grid.ids),
         ink,
         f"{where}p = {p_value(part.p_value)}, adjusted for all that was looked at in parts of pictures",

@@ -9,7 +9,7 @@ from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.headline import thing_of
 from finc_eval.comparison.result import Comparison
 from finc_eval.findings.finding import OF_TRAITS, Finding
-from finc_eval.naming.evidence import read_alike, starts_with_trait
+from finc_eval.naming.evidence import SLIGHT, read_alike, starts_with_trait
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.pages.tables import UNDER
@@ -40,7 +40,7 @@ def as_said(comparison: Comparison) -> Comparison:
         kinds=tuple(_muted(kind) if kind.id in unsaid else _named_once(kind, of_looks) for kind in comparison.kinds),
         headings=tuple(heading for heading in comparison.headings if unsaid.isdisjoint(heading.children)),
         looks=looks,
-        parts=tuple(part for part in comparison.parts if part.words in known),
+        parts=tuple(part for part in comparison.parts if (SLIGHT if part.at_least is None else part.words) in known),
         prompts=prompts,
     )
     over, under = (
