@@ -182,7 +182,9 @@ def _may_bring(one: Held, other: Held, among_kinds: bool) -> bool:
         return False  # a user asked for it
     if kind == brought == "kind":
         return among_kinds
-    if brought in ("repeat", "copy", "part", "words"):
+    if "part" in (kind, brought):
+        return False  # see `_follow_names`
+    if brought in ("repeat", "copy", "words"):
         return kind == "repeat" and brought == "copy"
     if kind == "kind":
         return one.asked is not None or _is_lost_thing(one, other)
@@ -246,13 +248,14 @@ def _follow_names(held: Sequence[Held], cause: list[int | None]) -> None:
         part = held[j]
         alike = [i for i in names if _left(part.members, held[i].members)[0] <= MOST]
         large = [i for i in alike if held[i].finding.size >= MOST * part.share]
+        small = [i for i in alike if held[i].finding.kind == "kind"]
         changed = [i for i in parts if held[i].finding.is_more and not part.finding.is_more]
         if large or (names and _left(together, part.members)[1]):
             cause[j] = min(large or names, key=lambda i: _left(held[i].members, part.members)[0])
-            for i in large or names:
-                cause[i] = None if cause[i] == j else cause[i]
         elif changed:
             cause[j] = max(changed, key=lambda i: held[i].finding.size)
+        else:
+            cause[:] = [j if each is None and i in small else each for i, each in enumerate(cause)]
 
 
 def _follow_classes(held: Sequence[Held], cause: list[int | None]) -> None:

@@ -24,6 +24,10 @@ AS_LARGE = 0.9
 """Part of the largest statistic from which another is as large. Of 3 made-up sets of 80 that all differ, 3 were said to
 differ on average with it; without it, 0: chance decides whether the mean or the highest windows differ most."""
 
+ALIKE = 0.5
+"""Correlation of edges from which a picture is like itself. Of 400 photographs, 1.5 % are like their mirror image, 4 %
+where they are blurred, and at least 99 % where a half was made from the other half."""
+
 Side = Literal["more", "less"]
 SIDES: tuple[Side, Side] = ("more", "less")
 
@@ -92,7 +96,7 @@ def _likeness(looked: Looked) -> Iterator[LocalPart]:
         if looked.likeness is None or (found := _leading(looked, "likeness", side)) is None:
             continue
         leading, p_value = found
-        name, score = LIKENESS[leading.source], looked.likeness[:, leading.source]
+        name, score = LIKENESS[leading.source], np.maximum(looked.likeness[:, leading.source], ALIKE)
         if (part := _flagged(looked, "likeness", name, side, p_value, score)) is not None:
             yield part
 
