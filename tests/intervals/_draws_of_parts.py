@@ -3,12 +3,17 @@
 from functools import partial
 
 import numpy as np
-from _law import Design, Drawn, PValue
+from _law import Design, Drawn, NoClaim, PValue
 
 from finc_eval.local_evidence.find import find_local
 from finc_eval.local_evidence.inputs import LocalInput
 
-PROMISES = {"Comparison.local_p_value": PValue(), "PartOfSet.p_value": PValue(together=True)}
+NUMBERS = ("Comparison.local_p_value", "PartOfSet.p_value")
+PROMISES = {
+    NUMBERS[0]: PValue(),
+    NUMBERS[1]: PValue(together=True),
+    "PartOfSet.heat": NoClaim("how much a window adds to the score of its picture, which is drawn"),
+}
 
 
 def cells_of_sets(rng, units, size, *, is_paired=False, patch=0.0):
@@ -34,7 +39,7 @@ def cells_of_sets(rng, units, size, *, is_paired=False, patch=0.0):
 
 
 def _design(name, regime, runs, quick, **options):
-    return Design(name, regime, tuple(PROMISES), partial(cells_of_sets, **options), runs, quick)
+    return Design(name, regime, NUMBERS, partial(cells_of_sets, **options), runs, quick)
 
 
 DESIGNS = (
