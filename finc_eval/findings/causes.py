@@ -46,7 +46,7 @@ class Held:
             for kinds that are not a place of their own.
         made_by: of a look of all that unlike shares of kinds make, the key of the largest of these kinds; else "".
         others: samples of the class, or label, of a lost kind that are not of the kind; None if there are hardly any.
-        share: of a part of pictures, the estimate of its share, of which the finding has a lower bound; else 0.
+        share: estimate of the share of a part of pictures, where the finding has its lower bound; 0 for other findings.
         of_kind: of a class with a look, the key of the kind that its samples were of without the look; else "".
     """
 
@@ -265,7 +265,7 @@ def _follow_classes(held: Sequence[Held], cause: list[int | None]) -> None:
     """
     for i, look in enumerate(held):
         kind = next((j for j, each in enumerate(held) if look.of_kind and each.key == look.of_kind), None)
-        if kind is None or cause[kind] is not None:
+        if kind is None or cause[kind] not in (None, i):
             cause[i] = cause[kind] if kind is not None else cause[i]
             continue
         cause[i], cause[kind] = None, i

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.cells import Cells
@@ -17,14 +16,12 @@ from finc_eval.findings.finding import Finding
 from finc_eval.local_evidence.find import PERMUTATIONS, find_local
 from finc_eval.local_evidence.inputs import LocalInput
 from finc_eval.local_evidence.likeness import measure_likeness
-from finc_eval.local_evidence.result import Heat, LocalPart, PartKind, Side, estimate_share
+from finc_eval.local_evidence.result import SHOWN, FoundPart, Heat, LocalPart
 from finc_eval.naming.looks import EXAMPLES
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.repeated import REPEATED, digests_of
 from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import BESIDE_ALPHA
-
-SHOWN = 12  # samples of a part that a page shows: those with a heat map
 
 UNLIKE = {
     "more": "a part that hardly any reference picture has",
@@ -34,30 +31,24 @@ UNLIKE = {
 
 
 @dataclass(frozen=True)
-class PartOfSet(Record):
-    """A part of a set of pictures that hardly any picture of the other set is like; see `LocalPart`.
+class PartOfSet(FoundPart):
+    """A part of a set of pictures that hardly any picture of the other set is like, or a change of all pictures.
 
     Attributes:
         kind: what shows it: "patches" of pictures, "likeness" of pictures to themselves, near "pairs", "orientation".
-        name: what these pictures have, such as "two halves that mirror each other"; None if nothing names it.
+        name: what these pictures have, such as "two halves that mirror each other"; "on average" for a change of all
+            pictures; None if nothing names it.
         side: "more" for a part of the generated set, "less" for a part of the reference that the generated set lacks.
         p_value: p-value of "both sets are samples of one law" by this part, adjusted for all that was looked at.
         share_gen: share of the generated set that is flagged; None for a change of all pictures.
-        share_ref: share of the reference that is flagged.
-        at_least: lower end of the share of the part.
-        samples: ids of the flagged samples, surest first, of the set that has more of it.
+        share_ref: share of the reference that is flagged; None for a change of all pictures.
+        at_least: lower end of the share of the part, 2.24 standard errors below `share`; None for a change of all.
+        samples: ids of the flagged samples, the surest first, in the set that has more of the part.
         others: ids of samples of the other set that are most like them.
         heat: how much each window of the first samples says so, row by row of the grid over the middle square that the
             network sees, in standard deviations of the scores of pictures; empty if not of patches.
     """
 
-    kind: PartKind
-    name: str | None
-    side: Side
-    p_value: float
-    share_gen: float | None
-    share_ref: float | None
-    at_least: float | None
     samples: tuple[str, ...]
     others: tuple[str, ...] = ()
     heat: tuple[Heat, ...] = ()
@@ -66,11 +57,6 @@ class PartOfSet(Record):
     def words(self) -> str:
         """The name, or words for a part that nothing names; they follow "have"."""
         return self.name or UNLIKE[self.side]
-
-    @property
-    def share(self) -> float | None:
-        """Estimate of the share of the part; None for a change of all pictures."""
-        return estimate_share(self.share_gen, self.share_ref)
 
     @property
     def owner(self) -> str:

@@ -13,24 +13,14 @@ Side = Literal["more", "less"]
 Heat = tuple[tuple[float, ...], ...]
 
 
-@dataclass(frozen=True)
-class LocalPart(Record):
-    """A part of a set that hardly any sample of the other set is like, or a change of all.
+SHOWN = 12  # samples of a part with a heat map: as many as a page shows
 
-    Attributes:
-        kind: what shows it: "patches" of pictures, "likeness" of pictures to themselves, near "pairs", "orientation".
-        name: why, in words that follow "have" or "are", such as "two halves that mirror each other"; "on average" for
-            a change of all pictures, which has no shares; None if unknown.
-        side: "more" for a part of the generated set, "less" for a part of the reference that this set lacks.
-        p_value: p-value of "both sets are samples of one law" by this part, adjusted for all that was looked at.
-        share_gen: share of the generated set that is flagged; None for a change of all.
-        share_ref: share of the reference that is flagged; None for a change of all.
-        at_least: lower end of the share of the part, 2.24 standard errors below the estimate (a − b)/(1 − b), with a
-            the larger and b the smaller of both shares; None for a change of all.
-        samples: row numbers of the flagged samples, surest first, of the generated set; of the reference if the side is
-            "less".
-        others: row numbers of the two samples of the other set that are most like them.
-        heat: how much each window says so, for the first samples, row by row of the grid; empty if not of patches.
+
+@dataclass(frozen=True)
+class FoundPart(Record):
+    """Shares and p-value of a part of a set that hardly any sample of the other set is like, or of a change of all.
+
+    `PartOfSet`, which results hold, says what each of these is.
     """
 
     kind: PartKind
@@ -40,28 +30,33 @@ class LocalPart(Record):
     share_gen: float | None
     share_ref: float | None
     at_least: float | None
-    samples: tuple[int, ...]
-    others: tuple[int, ...] = ()
-    heat: tuple[Heat, ...] = ()
 
     @property
     def share(self) -> float | None:
-        """Estimate of the share of the part; None for a change of all."""
-        return estimate_share(self.share_gen, self.share_ref)
+        """Estimate of the share of the part; None for a change of all pictures.
+
+        It is (a − b)/(1 − b), a the larger and b the smaller of both flagged shares: b is flagged by chance.
+        """
+        if self.share_gen is None or self.share_ref is None:
+            return None
+        a, b = sorted((self.share_gen, self.share_ref), reverse=True)
+        return (a - b) / (1 - b) if b < 1 else 0.0
 
 
-def estimate_share(share_gen: float | None, share_ref: float | None) -> float | None:
-    """Return (a − b)/(1 − b), a the larger and b the smaller of both flagged shares: what chance flags is taken off.
+@dataclass(frozen=True)
+class LocalPart(FoundPart):
+    """A part, with the row numbers of its samples.
 
-    Example:
-        >>> from finc_eval.local_evidence.result import estimate_share
-        >>> estimate_share(0.6, 0.2)
-        0.5
+    Attributes:
+        samples: row numbers of the flagged samples, the surest first, in the set that has more of the part.
+        others: row numbers of the two samples of the other set that are most like them.
+        heat: how much each window says so, for the first samples, row by row of the grid, in standard deviations of
+            the scores of pictures; empty if not of patches.
     """
-    if share_gen is None or share_ref is None:
-        return None
-    a, b = sorted((share_gen, share_ref), reverse=True)
-    return round((a - b) / (1 - b), 12) if b < 1 else 0.0
+
+    samples: tuple[int, ...]
+    others: tuple[int, ...] = ()
+    heat: tuple[Heat, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +12,10 @@ from finc_eval.local_evidence.likeness import LIKENESS
 from finc_eval.local_evidence.looked import Looked
 from finc_eval.local_evidence.pairs import COPIES, copies_of_reference, repeats_in
 from finc_eval.local_evidence.parts import flag, share_of
-from finc_eval.local_evidence.result import LocalPart, PartKind
+from finc_eval.local_evidence.result import SHOWN, LocalPart, PartKind, Side
 from finc_eval.local_evidence.statistics import Claim, LocalStatistic, adjusted_p
 
 SAID = 0.05  # p-value, adjusted for all statistics, up to which a part is said
-
-SHOWN = 12  # samples of a part with a heat map: as many as a page shows
 
 AS_LARGE = 0.9
 """Part of the largest statistic from which another is as large. Of 3 made-up sets of 80 that all differ, 3 were said to
@@ -28,12 +25,11 @@ ALIKE = 0.5
 """Correlation of edges from which a picture is like itself. Of 400 photographs, 1.5 % are like their mirror image, 4 %
 where they are blurred, and at least 99 % where a half was made from the other half."""
 
-Side = Literal["more", "less"]
 SIDES: tuple[Side, Side] = ("more", "less")
 
 
 def state_parts(looked: Looked) -> list[LocalPart]:
-    """Return the parts of both sets that are significant, surest first, and of which some samples surely are."""
+    """Return the significant parts of both sets, the surest first; parts that may have no sample are left out."""
     parts = [*_patches(looked), *_likeness(looked), *_pairs(looked), *_orientation(looked)]
     return sorted(parts, key=lambda part: part.p_value)
 

@@ -30,13 +30,13 @@ of quality 50; all but 0.3 % in a tint that is not cut off. With 0.005, 39 % in 
 
 FRAME = 4 / 255  # mean deviation of edge pixels from their middle up to which two opposite edges are a frame or bars
 
-BAR = SIDE // 8  # least lines of one color at a single edge that are a bar, as of a picture of which half is black
+BAR = SIDE // 8  # least lines of one color that are a bar at a single edge; a picture may be half black
 
 BAR_ENDS = 16 / 255
 """Mean deviation of the second line behind a bar from its color, from which the bar ends in a straight line.
 
-Of 1 440 photographs of 64 pixels, 1.1 % have such a bar, and all of those of which half is black, white, gray or red,
-saved as JPEG of quality 92; with 32/255, .4 %, and 3 % of those of which a fifth is red."""
+Of 1 440 photographs of 64 pixels, 1.1 % have such a bar. All have one after half of each was covered by black, white,
+gray or red, and saved as JPEG of quality 92. With 32/255, .4 % have one, and 3 % after a fifth was covered by red."""
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def edges(rng, n):
 
 @pytest.fixture(scope="module")
 def mirrored():
-    """A comparison of pictures, of which a fifth of one set has halves that mirror each other."""
+    """Two sets of pictures, compared: in a fifth of the first set, both halves mirror each other."""
     rng, sets = np.random.default_rng(0), []
     for planted in (16, 0):
         images = edges(rng, 80)

@@ -3,15 +3,19 @@
 from functools import partial
 
 import numpy as np
-from _law import Design, Drawn, NoClaim, PValue
+from _law import Design, Drawn, Holds, NoClaim, PValue
 
 from finc_eval.local_evidence.find import find_local
 from finc_eval.local_evidence.inputs import LocalInput
+from finc_eval.numerics.inference import BESIDE_ALPHA
 
 NUMBERS = ("Comparison.local_p_value", "PartOfSet.p_value")
 PROMISES = {
     NUMBERS[0]: PValue(),
     NUMBERS[1]: PValue(together=True),
+    "PartOfSet.at_least": Holds(
+        width=None, why="a lower bound of the share of a part that is said, at the level .0125"
+    ),
     "PartOfSet.heat": NoClaim("how much a window adds to the score of its picture, which is drawn"),
 }
 
@@ -36,10 +40,14 @@ def cells_of_sets(rng, units, size, *, is_paired=False, patch=0.0):
     yield Drawn("Comparison.local_p_value", found.p_value, is_null=not patch)
     p_value = min((part.p_value for part in found.parts), default=1.0)
     yield Drawn("PartOfSet.p_value", p_value, is_null=not patch)
+    for part in found.parts:
+        if patch and part.side == "more" and part.p_value <= BESIDE_ALPHA:
+            yield Drawn("PartOfSet.at_least", part.share, ends=(part.at_least, np.inf), truth=patch)
 
 
 def _design(name, regime, runs, quick, **options):
-    return Design(name, regime, NUMBERS, partial(cells_of_sets, **options), runs, quick)
+    numbers = (*NUMBERS, *["PartOfSet.at_least"] * ("patch" in options))
+    return Design(name, regime, numbers, partial(cells_of_sets, **options), runs, quick)
 
 
 DESIGNS = (

@@ -21,7 +21,7 @@ def likeness(rng, n, planted=0):
 
 
 def embedded(rng, n, copies=None):
-    """Return embeddings (n, 16), of which the first nearly equal those of `copies`."""
+    """Return embeddings, shape (n, 16); the first rows nearly equal the rows of `copies`."""
     rows = rng.normal(size=(n, 16)).astype(np.float32)
     if copies is not None:
         rows[: len(copies)] = copies + 0.01 * rng.normal(size=copies.shape)
