@@ -21,6 +21,7 @@ __all__ = [
     "BudgetError",
     "Comparison",
     "DataError",
+    "Embedder",
     "EmbeddingCache",
     "EmbeddingSet",
     "Extraction",

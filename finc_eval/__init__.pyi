@@ -22,6 +22,7 @@ from .core.errors import UsageError as UsageError
 from .core.run import Run as Run
 from .core.signature import Signature as Signature
 from .embeddings.cache import EmbeddingCache as EmbeddingCache
+from .embeddings.embedder import Embedder as Embedder
 from .embeddings.embedding_set import EmbeddingSet as EmbeddingSet
 from .embeddings.extract import extract as extract
 from .evaluations.evaluation import Evaluation as Evaluation

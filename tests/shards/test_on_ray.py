@@ -44,8 +44,8 @@ def bytes_of_one_process(tmp_path):
 def test_an_actor_writes_the_files_of_extract_and_loads_the_network_once(tmp_path, monkeypatch):
     for shard in RANGES:
         fe.extract("set.npz", "pixels", tmp_path / "right.h5", shard=shard).close()
-    made, new = [], network.Embedder
-    monkeypatch.setattr(network, "Embedder", lambda *given: made.append(given) or new(*given))
+    made, new = [], network.CardNetwork
+    monkeypatch.setattr(network, "CardNetwork", lambda *given: made.append(given) or new(*given))
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "other"))
     told = fe.ShardActor("set.npz", tmp_path / "gen.h5", "pixels")({"item": np.array(RANGES)})
     assert told["shard"] == RANGES and told["n"] == [20, 20, 20]
