@@ -33,6 +33,7 @@ __all__ = [
     "Run",
     "Settings",
     "Sketch",
+    "SketchSum",
     "UsageError",
     "Verdict",
     "audit",

@@ -61,5 +61,6 @@ from .shards.on_ray import ShardActor as ShardActor
 from .shards.on_ray import extract_on_ray as extract_on_ray
 from .sketches.settings import SketchSettings as SketchSettings
 from .sketches.sketch import Sketch as Sketch
+from .sketches.summing import SketchSum as SketchSum
 
 __version__: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.memory import numbered
 from finc_eval.core.run import Run
+from finc_eval.embeddings.engine_columns import samples_in
 from finc_eval.embeddings.job import decode_batches, default_batch_size, unreadable_error
 from finc_eval.embeddings.recipe import space_of
 from finc_eval.extractors.card import NetworkPrecision
@@ -106,7 +106,7 @@ class Embedder:
             DataError: a sample cannot be read and the embedder is strict, or an embedding is not finite.
             UsageError: the batch is not a list of samples.
         """
-        items = _items_of(batch)
+        items = samples_in(batch, BATCH)
         if not len(items):
             return np.empty((0, self.dim), np.float32)
         samples = self._opened(items)
@@ -212,22 +212,3 @@ class _Clips(ClipSource):
 
     def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
         return [b""] * len(windows)
-
-
-def _items_of(batch: Any) -> Any:
-    """Return a batch as an array or a list of samples, from any column of an engine."""
-    if isinstance(batch, Mapping):
-        batch, _ = part(batch, BATCH)
-    if isinstance(batch, str | bytes | Path | Image.Image):
-        raise UsageError(f"a batch is a list of samples, got one {type(batch).__name__}: pass [sample]")
-    if is_tensor(batch) or (isinstance(batch, np.ndarray) and batch.dtype != object):
-        return batch if isinstance(batch, np.ndarray) else list(batch)
-    for name in ("to_pylist", "tolist"):  # of Arrow and Daft; of numpy and pandas
-        if hasattr(batch, name):
-            return getattr(batch, name)()
-    try:
-        return list(batch)
-    except TypeError as error:
-        raise UsageError(
-            f"a batch is a list of samples, got {type(batch).__name__}: pass a list or an array"
-        ) from error

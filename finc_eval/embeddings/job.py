@@ -181,9 +181,7 @@ class Job:
     recipe: Recipe
     samples: Source
     run: Run  # device, samples per pass and threads
-    embedder: Callable[
-        [int | None], CardNetwork
-    ]  # returns the network for a batch size that it is compiled for, or None
+    embedder: Callable[[int | None], CardNetwork]  # returns the network, compiled for a batch size or for None
     out: Path | None = None  # path of the file; None for its key in the folder of caches
     strict: bool = False  # whether a sample that cannot be read is an error
     force: bool = False  # whether `out` may replace any file
