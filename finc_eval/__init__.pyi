@@ -57,8 +57,6 @@ from .partitions.settings import KindSettings as KindSettings
 from .report.exports.trackers import log_to as log_to
 from .samples.opening import open_source as open_source
 from .shards.merging import merge as merge
-from .shards.on_ray import ShardActor as ShardActor
-from .shards.on_ray import extract_on_ray as extract_on_ray
 from .sketches.settings import SketchSettings as SketchSettings
 from .sketches.sketch import Sketch as Sketch
 from .sketches.summing import SketchSum as SketchSum

@@ -20,7 +20,7 @@ bits; without them, a seed gives the same frequencies, and so comparable sketche
 
 LEAST_ROWS = 16
 """Rows that are multiplied at least. Of 8 to 1 280 entries and 60 to 2 000 frequencies, products of 1 to 3 rows had
-other last bits than products of many; products of 7 to 600 rows had the same. So φ of a row is the same in any batch."""
+other last bits than products of many; products of 7 to 600 rows had the same. So φ of a row is that of any batch."""
 
 
 class RandomFourierFeatures(FeatureMap):
