@@ -46,21 +46,23 @@ class SumState:
     sum the half.
 
     Attributes:
+        phi: digest of the feature map.
+        sample: bottom-k sample of all embeddings.
+        groups: how many samples the groups have.
         n: number of samples.
         waiting: fold of each waiting embedding, (b,), and the embeddings, (b, d) float32, by batch.
         folds: moments of φ of the others, by fold; None without any.
         embedding: moments of the others; None without any, and where embeddings are too wide.
-        sample: bottom-k sample of all embeddings.
-        groups: how many samples the groups have.
         groupings: names of what groups the samples.
         has_names: whether samples have come with ids.
         content: sum of the hashes of all embeddings, modulo 2⁶⁴.
     """
 
+    phi: str
     sample: BottomSample
     groups: GroupCounts
     n: int = 0
-    waiting: tuple[tuple[NDArray[np.uint64], NDArray[np.float32]], ...] = ()
+    waiting: tuple[tuple[NDArray[np.uint8], NDArray[np.float32]], ...] = ()
     folds: tuple[Moments, Moments] | None = None
     embedding: Moments | None = None
     groupings: frozenset[str] = field(default=frozenset())
@@ -125,12 +127,12 @@ class SketchSum:
             embeddings = as_embeddings(reference, "the reference")
             (self.feature_map, _), known = reference_feature_map([embeddings], chosen, cpu), embeddings.space
         self._run, self._precision, self._capacity = Run.of(run), chosen.precision, sample
-        self.space = space or known
+        self.space, self._digest = space or known, self.feature_map.digest
         self._new_sketch(self.feature_map)  # refuses too many features
 
     def zero(self) -> SumState:
         """Return the state without samples."""
-        return SumState(BottomSample(self.feature_map.dim, self._capacity), GroupCounts())
+        return SumState(self._digest, BottomSample(self.feature_map.dim, self._capacity), GroupCounts())
 
     def add(
         self,
@@ -153,8 +155,10 @@ class SketchSum:
 
         Raises:
             DataError: an embedding is not finite, or there is not one id, or one group, for each.
-            IncompatibleError: the embeddings have another number of entries than the feature map.
+            IncompatibleError: the embeddings have another number of entries than the feature map, or the state is of
+                another sum.
         """
+        self._check(state)
         column = rows_in(embeddings, BATCH)
         if not len(column):
             return state
@@ -175,7 +179,7 @@ class SketchSum:
         added = replace(
             state,
             n=state.n + n,
-            waiting=(*state.waiting, (fold_of(keys), rows.numpy().copy())),
+            waiting=(*state.waiting, (fold_of(keys).astype(np.uint8), rows.numpy().astype(np.float32))),
             sample=sample,
             groups=state.groups if of_groups is None else state.groups + GroupCounts.of(of_groups),
             groupings=state.groupings | ({grouping} if grouping else set()),
@@ -191,6 +195,7 @@ class SketchSum:
         folds = [state.folds for state in (first, second) if state.folds is not None]
         embedding = [state.embedding for state in (first, second) if state.embedding is not None]
         combined = SumState(
+            phi=self._digest,
             sample=first.sample + second.sample,
             groups=first.groups + second.groups,
             n=first.n + second.n,
@@ -253,9 +258,10 @@ class SketchSum:
 
     def _check(self, state: SumState) -> None:
         """Raise IncompatibleError for a state of another sum."""
-        dim, size = state.sample.rows.shape[1], self.feature_map.size
-        if dim != self.feature_map.dim or (state.folds is not None and state.folds[0].size != size):
-            raise IncompatibleError("the state is of another SketchSum: give all workers the same")
+        if state.phi != self._digest:
+            raise IncompatibleError(
+                "the state is of a SketchSum with another feature map: make one, and give it to all workers"
+            )
 
     @cached_property
     def _on_device(self) -> Any:

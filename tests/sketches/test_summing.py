@@ -191,6 +191,8 @@ def test_a_sketch_gives_its_feature_map_and_space(tmp_path):
     assert fe.SketchSum(reference=ROWS[:500], features=40, space="pixels@1").space == "pixels@1"
 
 
+OTHER = fe.SketchSum(reference=ROWS[:500], features=40, sample=300, seed=1).zero()
+
 REFUSED = {
     "settings beside a sketch": (
         lambda: fe.SketchSum(fe.Sketch.reference(ROWS, features=40), features=50),
@@ -208,11 +210,13 @@ REFUSED = {
     "few ids": (lambda: SUMS.add(SUMS.zero(), ROWS[:3], ids=["a"]), fe.DataError, "3 embeddings came with 1 id:"),
     "few groups": (lambda: SUMS.add(SUMS.zero(), ROWS[:3], groups=["a"]), fe.DataError, "with 1 group:"),
     "a number": (lambda: SUMS.add(SUMS.zero(), 3), fe.UsageError, "of the type int"),
-    "a state of another sum": (
-        lambda: SUMS.combine(SUMS.zero(), fe.SketchSum(np.eye(9)[:, :3] + 1.0, features=9).zero()),
+    "a state of another sum, added to": (lambda: SUMS.add(OTHER, ROWS), fe.IncompatibleError, "another feature map"),
+    "a state of another sum, combined": (
+        lambda: SUMS.combine(SUMS.zero(), OTHER),
         fe.IncompatibleError,
-        "another SketchSum",
+        "another feature map",
     ),
+    "a state of another sum, finished": (lambda: SUMS.finish(OTHER), fe.IncompatibleError, "another feature map"),
 }
 
 
