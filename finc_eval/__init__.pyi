@@ -22,9 +22,10 @@ from .core.errors import UsageError as UsageError
 from .core.run import Run as Run
 from .core.signature import Signature as Signature
 from .embeddings.cache import EmbeddingCache as EmbeddingCache
-from .embeddings.embedder import Embedder as Embedder
 from .embeddings.embedding_set import EmbeddingSet as EmbeddingSet
 from .embeddings.extract import extract as extract
+from .engines.embedder import Embedder as Embedder
+from .engines.summing import SketchSum as SketchSum
 from .evaluations.evaluation import Evaluation as Evaluation
 from .evaluations.evaluation import evaluate as evaluate
 from .extractors.catalog import load_card as load_card
@@ -59,6 +60,5 @@ from .samples.opening import open_source as open_source
 from .shards.merging import merge as merge
 from .sketches.settings import SketchSettings as SketchSettings
 from .sketches.sketch import Sketch as Sketch
-from .sketches.summing import SketchSum as SketchSum
 
 __version__: str

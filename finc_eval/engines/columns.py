@@ -36,7 +36,7 @@ def rows_in(column: Any, who: str) -> Any:
     if hasattr(column, "combine_chunks"):  # of a table of Arrow
         column = column.combine_chunks()
     if hasattr(column, "flatten") and hasattr(column, "value_lengths"):  # lists of Arrow
-        if column.null_count or len(set(column.value_lengths().unique().to_pylist())) > 1:
+        if column.null_count or len(column.value_lengths().unique()) > 1:
             raise DataError(f"{who} has embeddings of several lengths, or without numbers: leave these rows out")
         numbers = column.flatten().to_numpy(zero_copy_only=False)
         return numbers.reshape(len(column), len(numbers) // max(1, len(column)))
@@ -49,11 +49,9 @@ def rows_in(column: Any, who: str) -> Any:
 
 def as_list(column: Any, who: str) -> list[Any]:
     """Return a column, called `who` in messages, as a list."""
-    for name in ("to_pylist", "tolist"):  # of Arrow and Daft; of numpy and pandas
-        if hasattr(column, name):
-            items: list[Any] = getattr(column, name)()
-            return items
     try:
-        return list(column)
+        if hasattr(column, "to_pylist"):  # of Arrow and Daft
+            return list(column.to_pylist())
+        return list(column.tolist() if hasattr(column, "tolist") else column)
     except TypeError as error:
         raise UsageError(f"{who} is of the type {type(column).__name__}: pass a list or an array") from error

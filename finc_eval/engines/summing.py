@@ -20,14 +20,14 @@ from finc_eval.core.record import settings_from
 from finc_eval.core.run import BATCH_SIZE, Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import VIDEO, rows_together
-from finc_eval.embeddings.engine_columns import as_list, rows_in
 from finc_eval.embeddings.keys import hash_rows, hashes_of, keys_of, mix_bits, string_hashes
 from finc_eval.embeddings.opening import as_embeddings, form_of
+from finc_eval.engines.columns import as_list, rows_in
+from finc_eval.engines.group_counts import GroupCounts
 from finc_eval.numerics.arrays import as_rows, finite_rows, fold_of
 from finc_eval.numerics.moments import Moments
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.folds import SAMPLE_SIZE, BottomSample
-from finc_eval.sketches.group_counts import GroupCounts
 from finc_eval.sketches.opening import open_sketch
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchOptions, SketchSettings

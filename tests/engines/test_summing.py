@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.sketches.group_counts import MOST_GROUPS, GroupCounts
+from finc_eval.engines.group_counts import MOST_GROUPS, GroupCounts
 
 N, DIM = 1500, 8
 ROWS = np.random.default_rng(0).normal(size=(N, DIM)).astype(np.float32)
@@ -104,9 +104,13 @@ def test_the_pickle_of_a_state_has_each_number_once():
     assert len(pickle.dumps(state)) < 8 * triangles + 4000
 
 
-def test_the_sum_itself_pickles_with_its_feature_map():
+def test_the_sum_and_its_sketch_pickle_with_their_feature_map():
     again = pickle.loads(pickle.dumps(SUMS))
-    same_sums(again.finish(again.add(again.zero(), ROWS)), SUMS.finish(added(ROWS)))
+    sketch = again.finish(again.add(again.zero(), ROWS))
+    same_sums(sketch, SUMS.finish(added(ROWS)))
+    moved = pickle.loads(pickle.dumps(sketch))
+    same_sums(moved, sketch)
+    moved.check_comparable(SUMS.finish(SUMS.zero()))
 
 
 COLUMNS = {

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 MOST_GROUPS = 4096
 """Groups that are counted: 64 kB. Of more groups, those with the smallest hashes are a random sample, and Σ m² is an
-estimate: of 100 000 groups of 1 to 9 samples, its standard deviation is 1 % (tests/sketches/test_summing.py)."""
+estimate: of 100 000 groups of 1 to 9 samples, its standard deviation is 1 % (tests/engines/test_summing.py)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.memory import numbered
 from finc_eval.core.run import Run
-from finc_eval.embeddings.engine_columns import samples_in
 from finc_eval.embeddings.job import decode_batches, default_batch_size, unreadable_error
 from finc_eval.embeddings.recipe import space_of
+from finc_eval.engines.columns import samples_in
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.samples.clip_source import ClipSource, check_clips, decode_windows, windows_of_row
