@@ -39,6 +39,7 @@ __all__ = [
     "compare_methods",
     "compare_releases",
     "evaluate",
+    "explain",
     "extract",
     "gate",
     "kahm",

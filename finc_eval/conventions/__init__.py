@@ -1,0 +1,1 @@
+"""Which convention explains a number that somebody else printed for the same samples."""
