@@ -11,10 +11,10 @@ from math import sqrt
 from finc_eval.conventions.opened import Ids
 from finc_eval.conventions.quoted import MAX_EXACT, MAX_OTHER_SAMPLES, Quoted, Window
 from finc_eval.conventions.table import (
+    FIRST_HALF,
     SETS,
     Convention,
     Pair,
-    first_half,
     joined,
     of_arithmetic,
     of_draws,
@@ -76,7 +76,7 @@ class Search:
     tried: int = 0
     not_tried: list[str] = field(default_factory=list)
     _windows: list[Window] = field(default_factory=list)
-    _singles: dict[int, Convention] = field(default_factory=dict)
+    _predicted: dict[Convention, float] = field(default_factory=dict)  # numbers of whole sets by the effect on parts
 
     @cached_property
     def as_is(self) -> Landing:
@@ -163,31 +163,40 @@ class Search:
         for knob, name, conventions in self._pixels:
             for label in SETS:
                 values.embed((label, name, None) if knob == "look" else (label, None, name), next(progress))
-            chosen = [(convention,) for convention in conventions]
-            if found := self._each(some for some in chosen if part is None or self._may_land(part, some)):
+            chosen = [single for single in conventions if part is None or self._may_land(part, single)]
+            if found := self._each((single,) for single in chosen):
                 return found
         return []
 
     def _stage(self, samples: int) -> Stage:
         return Stage(f"embed {plural(samples, 'image')} in {plural(len(self._pixels), 'other way')} at most")
 
-    def _may_land(self, part: Values, conventions: tuple[Convention, ...]) -> bool:
+    def _may_land(self, part: Values, convention: Convention) -> bool:
         """Return whether a convention may give the number, by its effect on parts of the sets."""
-        low, high = self._effect(part, joined(conventions))
+        low, high = self._effect(part, convention.changes)
         before = self.as_is.value
         if before + low <= self.quoted.value <= before + high:
             return True
-        self.tried += 1
-        self._windows.append(self.quoted.exact(before + (low + high) / 2))
+        self._predicted[convention] = before + (low + high) / 2
+        self._seen((convention,), self._predicted[convention])
         return False
 
-    def _effect(self, part: Values, changes: dict[str, object]) -> Window:
+    def _number(self, convention: Convention) -> float | None:
+        """Return the number under one convention, or what is predicted; None if it cannot be computed."""
+        if convention in self._predicted:
+            return self._predicted[convention]
+        try:
+            return self.values.of(convention.changes)
+        except (DataError, IncompatibleError, UsageError):  # too few samples for this convention
+            return None
+
+    def _effect(self, part: Values, changes: Mapping[str, object]) -> Window:
         """Return the range of the effect on whole sets, from parts and from halves of these.
 
         The effect on n samples differs from the effect on infinitely many by about 1/n: from both follows the effect
         on many. The range is three times what the two differ by, and half of the effect.
         """
-        half = {f"{label}.rows": first_half for label in SETS}
+        half = {f"{label}.rows": FIRST_HALF for label in SETS}
         of_part = part.of(changes) - part.of({})
         of_half = part.of({**changes, **half}) - part.of(half)
         effect = 2 * of_part - of_half
@@ -199,18 +208,17 @@ class Search:
         if self._error is None:
             return []
         found, windows = [], list[Window]()
-        ways = [(), *((single,) for single in cheap), *((single,) for _, _, some in self._pixels for single in some)]
-        for some in ways:
-            try:
-                value = self.values.of(joined(some))
-            except (DataError, IncompatibleError, UsageError):
+        singles = [*cheap, *(single for _, _, some in self._pixels for single in some)]
+        numbers = [((), self.as_is.value), *(((single,), self._number(single)) for single in singles)]
+        for some, value in numbers:
+            if value is None:
                 continue
             reach = normal_quantile() * FRESH * self._error * abs(value)
             windows.append((value - reach, value + reach))
             by_chance = self.quoted.part_covered(windows)
             if by_chance > MAX_OTHER_SAMPLES:
                 break
-            if self.quoted.lies_in(windows[-1]):
+            if self.quoted.lies_in(windows[-1]) and not set(some) & self._predicted.keys():
                 found.append(Landing(some, value, False, by_chance))
         return found
 
@@ -252,8 +260,8 @@ class Search:
     def _expected(self, pair: Pair) -> tuple[float, float] | None:
         """Return the number if both effects are factors that are multiplied, and its relative error; None without."""
         before = self.as_is.value
-        try:
-            first, second = (self.values.of(single.changes) / before for single in pair)
-        except (DataError, IncompatibleError, UsageError, ZeroDivisionError):
+        first, second = map(self._number, pair)
+        if first is None or second is None or not before:
             return None
-        return before * first * second, PAIR_SLACK + INTERACTION * min(abs(first - 1), abs(second - 1))
+        slack = PAIR_SLACK + INTERACTION * min(abs(first / before - 1), abs(second / before - 1))
+        return first * second / before, slack

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,8 +19,17 @@ MIN_PART = 10  # a count is tried if it is at least this part of the set: fewer 
 
 SEEDS = (0, 42)  # seeds that people write
 
-Rows = Callable[[int], NDArray[np.int64]]
-"""Function from the size of a set to the numbers of the samples that are taken."""
+
+class Rows(NamedTuple):
+    """The samples of a set that are taken: a function of arguments and of the size of the set."""
+
+    choose: Callable[..., NDArray[np.int64]]
+    arguments: tuple[Hashable, ...] = ()
+
+    def __call__(self, size: int) -> NDArray[np.int64]:
+        """Return the numbers of the samples."""
+        return self.choose(*self.arguments, size)
+
 
 SETS = {"gen": "generated", "ref": "reference"}
 
@@ -66,20 +75,20 @@ def of_parts(sizes: Mapping[str, int], ids: Mapping[str, Sequence[str]]) -> list
     for label in sizes:
         folders = [name.partition("/")[0] if "/" in name else "" for name in ids[label]]
         for folder in ("train", "training", "val", "valid", "validation", "test"):
-            inside = np.array([number for number, known in enumerate(folders) if known == folder], np.int64)
+            inside = tuple(number for number, known in enumerate(folders) if known == folder)
             if 2 <= len(inside) < sizes[label]:
                 text = f"only the folder {folder} of the {SETS[label]} set"
-                found.append(_taken(text, partial(_these, inside), label))
-    for half, rows in (("first", first_half), ("second", second_half)):
+                found.append(_taken(text, Rows(_these, inside), label))
+    for half, rows in (("first", FIRST_HALF), ("second", Rows(second_half))):
         if sizes["ref"] >= 4:
             found.append(_taken(f"the {half} half of the reference set", rows, "ref"))
     for count in _counts(sizes):
         fitting = [label for label in sizes if count < sizes[label]]
         found += [
-            _taken(f"the first {count:,} {SETS[label]} samples", partial(first, count), label) for label in fitting
+            _taken(f"the first {count:,} {SETS[label]} samples", Rows(first, (count,)), label) for label in fitting
         ]
         if len(fitting) == len(SETS):
-            found.append(_taken(f"the first {count:,} samples of both sets", partial(first, count), *fitting))
+            found.append(_taken(f"the first {count:,} samples of both sets", Rows(first, (count,)), *fitting))
     return found
 
 
@@ -87,7 +96,7 @@ def of_draws(sizes: Mapping[str, int]) -> list[Convention]:
     """Return samples that were drawn at random with the seeds that people write."""
     ways = {"numpy": drawn_by_numpy, "Python": drawn_by_python, "torch": drawn_by_torch}
     return [
-        _taken(f"{count:,} {SETS[label]} samples, drawn by {way} with seed {seed}", partial(draw, count, seed), label)
+        _taken(f"{count:,} {SETS[label]} samples, drawn by {way} with seed {seed}", Rows(draw, (count, seed)), label)
         for count in _counts(sizes)
         for label in sizes
         if count < sizes[label]
@@ -112,6 +121,9 @@ def first_half(size: int) -> NDArray[np.int64]:
     return np.arange(size // 2)
 
 
+FIRST_HALF = Rows(first_half)
+
+
 def second_half(size: int) -> NDArray[np.int64]:
     """Return the second half of a set."""
     return np.arange(size // 2, size)
@@ -132,8 +144,8 @@ def drawn_by_torch(count: int, seed: int, size: int) -> NDArray[np.int64]:
     return np.sort(torch.randperm(size, generator=torch.Generator().manual_seed(seed))[:count].numpy())
 
 
-def _these(rows: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    return rows
+def _these(*rows_and_size: int) -> NDArray[np.int64]:
+    return np.array(rows_and_size[:-1], np.int64)
 
 
 def _counts(sizes: Mapping[str, int]) -> list[int]:

@@ -106,9 +106,7 @@ class Values:
 
     def of(self, changes: Changes) -> float:
         """Compute the number with these conventions."""
-        key = tuple(
-            sorted(((knob, id(value) if callable(value) else value) for knob, value in changes.items()), key=str)
-        )
+        key = tuple(sorted(changes.items()))
         if key not in self._values:
             gen, ref = (self.rows(label, changes) for label in SETS)
             keys = tuple(self._row_key(label, changes) for label in SETS)
@@ -167,12 +165,12 @@ class Values:
 
     def _row_key(self, label: str, changes: Changes) -> Key:
         chosen = (f"{label}.look", f"{label}.card", f"{label}.rows", "layer", "unit length")
-        return self.name, label, *(changes.get(knob) for knob in chosen)  # type: ignore[return-value]
+        return self.name, label, *(changes.get(knob) for knob in chosen)
 
 
 def _view_key(label: str, changes: Changes) -> Key | None:
     look, card = changes.get(f"{label}.look"), changes.get(f"{label}.card")
-    return None if look is None and card is None else (label, look, card)  # type: ignore[return-value]
+    return None if look is None and card is None else (label, look, card)
 
 
 def in_memory(rows: Embeddings, name: str, numbers: object = None) -> ArrayEmbeddings:
