@@ -2,7 +2,8 @@
 
     python benchmarks/explain.py [--part planted … --numbers 60 --repeats 200]
 
-All by `fd`, on 40 photographs of imagenet_500 against 30 others, and on 40 digits of a diffusion model against 40 of MNIST.
+All by `fd`, on 40 photographs of imagenet_500 against 30 others, and on 40 digits of a diffusion model against 40 of
+MNIST.
 *planted*: by the default extractor, a number that is computed by code of its own (Pillow, torch, numpy) under a
 convention, or two, and printed with two decimals; counted is whether the first explanation names all of it. *numbers*:
 numbers that follow no convention, uniform in the logarithm, from half to twice the number as it is, and within a tenth
