@@ -39,7 +39,6 @@ __all__ = [
     "compare_methods",
     "compare_releases",
     "evaluate",
-    "explain",
     "extract",
     "gate",
     "kahm",

@@ -1,1 +1,1 @@
-"""Which convention explains a number that somebody else printed for the same samples."""
+"""Conventions that explain a number that somebody else printed for the same samples."""

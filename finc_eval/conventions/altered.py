@@ -17,11 +17,9 @@ from finc_eval.samples.source import THREADS, Pixels, Result, Sample, Source, co
 
 Look = Callable[[Pixels], Pixels]
 
-QUALITIES = (75, 95, 90)  # of JPEG: the defaults of Pillow and of OpenCV, and the quality that data sets are saved with
+QUALITIES = (75, 95, 90)  # qualities of JPEG: the defaults of Pillow and of OpenCV, and a usual quality of data sets
 
 SIDES = (32, 64, 128, 256, 299, 512)  # sides in pixels to which data sets are resized
-
-MIN_SHRINK = 4  # a side is tried if it is at least this part of the samples' own
 
 RESIZES = {
     "Pillow's bilinear filter": ("pil", "bilinear", True),
@@ -71,7 +69,8 @@ def looks_of(side: int, is_square: bool) -> dict[str, Look]:
     """Return the alterations of pictures whose short side has so many pixels, by what they are called."""
     looks: dict[str, Look] = {f"JPEG, quality {quality}": partial(_jpeg, quality=quality) for quality in QUALITIES}
     looks["red and blue exchanged"] = _exchanged
-    sides = [known for known in SIDES if side / MIN_SHRINK <= known < side]
+    # 4: of images that were shrunk more, hardly anything is left.
+    sides = [known for known in SIDES if side / 4 <= known < side]
     for known in sides[-2:]:
         looks[f"resized to {known} pixels first"] = partial(_resized, side=known)
     if not is_square:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from finc_eval.conventions.altered import is_here, other_networks
 from finc_eval.conventions.forms import number_of
 from finc_eval.conventions.table import SETS
-from finc_eval.conventions.values import Pictures, Values, in_memory
+from finc_eval.conventions.values import Pictures, Recomputed, in_memory
 from finc_eval.core.errors import UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
@@ -26,7 +26,7 @@ Ids = Mapping[str, Sequence[str]]
 
 def open_values(
     gen: object, ref: object, name: str, extractor: AnyExtractor, run: Run
-) -> tuple[Values, Ids, tuple[str, ...]]:
+) -> tuple[Recomputed, Ids, tuple[str, ...]]:
     """Open both sets for a metric; return its values, the ids of the samples, and what cannot be tried."""
     metric, given, how = get_metric(name), {"gen": gen, "ref": ref}, extraction_of(extractor)
     if metric.sets != ("gen", "ref"):
@@ -40,7 +40,7 @@ def open_values(
     if not metric.is_defined_on(*sets.values()):
         raise other_space(metric, "the embeddings are of another", f"extract with --extractor {metric.extractor}")
     pictures, untried = _pictures(opened, how, run)
-    values = Values(
+    values = Recomputed(
         {label: in_memory(rows, SETS[label]) for label, rows in sets.items()},
         _outputs(sets, metric),
         pictures,

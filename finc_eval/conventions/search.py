@@ -22,7 +22,7 @@ from finc_eval.conventions.table import (
     of_pixels,
     pairs_of,
 )
-from finc_eval.conventions.values import Key, Values
+from finc_eval.conventions.values import Key, Recomputed
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.progress import Stage, divide_stage
 from finc_eval.core.run import Run
@@ -70,7 +70,7 @@ class Search:
     """
 
     quoted: Quoted
-    values: Values
+    values: Recomputed
     ids: Ids
     run: Run
     tried: int = 0
@@ -171,7 +171,7 @@ class Search:
     def _stage(self, samples: int) -> Stage:
         return Stage(f"embed {plural(samples, 'image')} in {plural(len(self._pixels), 'other way')} at most")
 
-    def _may_land(self, part: Values, convention: Convention) -> bool:
+    def _may_land(self, part: Recomputed, convention: Convention) -> bool:
         """Return whether a convention may give the number, by its effect on parts of the sets."""
         low, high = self._effect(part, convention.changes)
         before = self.as_is.value
@@ -190,7 +190,7 @@ class Search:
         except (DataError, IncompatibleError, UsageError):  # too few samples for this convention
             return None
 
-    def _effect(self, part: Values, changes: Mapping[str, object]) -> Window:
+    def _effect(self, part: Recomputed, changes: Mapping[str, object]) -> Window:
         """Return the range of the effect on whole sets, from parts and from halves of these.
 
         The effect on n samples differs from the effect on infinitely many by about 1/n: from both follows the effect

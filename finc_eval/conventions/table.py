@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 COUNTS = (100, 200, 250, 256, 500, 512, 1000, 1024, 2000, 2048, 4096, 5000, 10000, 20000, 25000, 30000, 40000, 50000)
 """Numbers of samples that published values are of."""
 
-MIN_PART = 10  # a count is tried if it is at least this part of the set: fewer samples give quite another number
-
 SEEDS = (0, 42)  # seeds that people write
 
 
-class Rows(NamedTuple):
+class TakenRows(NamedTuple):
     """The samples of a set that are taken: a function of arguments and of the size of the set."""
 
     choose: Callable[..., NDArray[np.int64]]
@@ -78,17 +76,17 @@ def of_parts(sizes: Mapping[str, int], ids: Mapping[str, Sequence[str]]) -> list
             inside = tuple(number for number, known in enumerate(folders) if known == folder)
             if 2 <= len(inside) < sizes[label]:
                 text = f"only the folder {folder} of the {SETS[label]} set"
-                found.append(_taken(text, Rows(_these, inside), label))
-    for half, rows in (("first", FIRST_HALF), ("second", Rows(second_half))):
+                found.append(_taken(text, TakenRows(_these, inside), label))
+    for half, rows in (("first", FIRST_HALF), ("second", TakenRows(second_half))):
         if sizes["ref"] >= 4:
             found.append(_taken(f"the {half} half of the reference set", rows, "ref"))
     for count in _counts(sizes):
         fitting = [label for label in sizes if count < sizes[label]]
         found += [
-            _taken(f"the first {count:,} {SETS[label]} samples", Rows(first, (count,)), label) for label in fitting
+            _taken(f"the first {count:,} {SETS[label]} samples", TakenRows(first, (count,)), label) for label in fitting
         ]
         if len(fitting) == len(SETS):
-            found.append(_taken(f"the first {count:,} samples of both sets", Rows(first, (count,)), *fitting))
+            found.append(_taken(f"the first {count:,} samples of both sets", TakenRows(first, (count,)), *fitting))
     return found
 
 
@@ -96,7 +94,9 @@ def of_draws(sizes: Mapping[str, int]) -> list[Convention]:
     """Return samples that were drawn at random with the seeds that people write."""
     ways = {"numpy": drawn_by_numpy, "Python": drawn_by_python, "torch": drawn_by_torch}
     return [
-        _taken(f"{count:,} {SETS[label]} samples, drawn by {way} with seed {seed}", Rows(draw, (count, seed)), label)
+        _taken(
+            f"{count:,} {SETS[label]} samples, drawn by {way} with seed {seed}", TakenRows(draw, (count, seed)), label
+        )
         for count in _counts(sizes)
         for label in sizes
         if count < sizes[label]
@@ -121,7 +121,7 @@ def first_half(size: int) -> NDArray[np.int64]:
     return np.arange(size // 2)
 
 
-FIRST_HALF = Rows(first_half)
+FIRST_HALF = TakenRows(first_half)
 
 
 def second_half(size: int) -> NDArray[np.int64]:
@@ -151,8 +151,9 @@ def _these(*rows_and_size: int) -> NDArray[np.int64]:
 def _counts(sizes: Mapping[str, int]) -> list[int]:
     """Return the counts to try, the largest first: usual counts, and the size of the smaller set."""
     largest = max(sizes.values())
-    return sorted({n for n in (*COUNTS, *sizes.values()) if largest / MIN_PART <= n < largest}, reverse=True)
+    # 10: a tenth of the samples gives quite another number, and fewer are not tried.
+    return sorted({n for n in (*COUNTS, *sizes.values()) if largest / 10 <= n < largest}, reverse=True)
 
 
-def _taken(text: str, rows: Rows, *labels: str) -> Convention:
+def _taken(text: str, rows: TakenRows, *labels: str) -> Convention:
     return Convention(text, {f"{label}.rows": rows for label in labels})

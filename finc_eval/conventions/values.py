@@ -1,4 +1,4 @@
-"""`Values`: the number of a metric under any conventions; sets are embedded again when a convention needs it."""
+"""`Recomputed`: the number of a metric under any conventions; sets are embedded again when a convention needs it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Pictures:
 
 
 @dataclass(eq=False)
-class Values:
+class Recomputed:
     """The number of a metric under conventions, each computed once.
 
     Attributes:
@@ -141,7 +141,7 @@ class Values:
         label, look, card = key
         self._views[key] = self.pictures.embed(str(label), look, card, tell)
 
-    def of_part(self, most: int) -> Values | None:
+    def of_part(self, most: int) -> Recomputed | None:
         """Return the values of random parts of both sets; None if the sets have no more samples, or no pictures."""
         if self.pictures is None or max(len(source.ids) for source in self.pictures.sources.values()) <= most:
             return None
@@ -151,7 +151,7 @@ class Values:
         }
         pictures = replace(self.pictures, sources=sources)
         sets = {label: pictures.embed(label, None, None, lambda *_: None) for label in SETS}
-        return Values(sets, {}, pictures, self.number, name="part")
+        return Recomputed(sets, {}, pictures, self.number, name="part")
 
     def _view(self, label: str, changes: Changes) -> Embeddings:
         if (layer := changes.get("layer")) is not None:
