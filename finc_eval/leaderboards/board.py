@@ -59,6 +59,7 @@ def leaderboard(
     run: Run | None = None,
     scores: object = None,
     votes: object = None,
+    labels: object = None,
     **options: Unpack[LeaderboardOptions],
 ) -> Leaderboard:
     """Rank models against one reference, and say which of them cannot be distinguished.
@@ -85,6 +86,8 @@ def leaderboard(
             of the board.
         votes: votes between the models, a table with the columns prompt, left, right, winner and voter, or paths of
             several.
+        labels: labels of people for a random part of the scored samples, in the forms of `scores`. Each column of
+            numbers, with each judge, is a number of the board: "rating by clip" is what people would say of all.
         options: fields of `LeaderboardSettings`, which override `settings`.
 
     Raises:
@@ -101,7 +104,7 @@ def leaderboard(
         (False, [(1, 2), (1, 2)])
     """
     chosen, run = settings_from(LeaderboardSettings, settings, options), Run.of(run)
-    judged = read_judged(models, scores, votes, chosen)
+    judged = read_judged(models, scores, votes, chosen, labels)
     if not isinstance(extractor, list | tuple):
         return measure_models(models, ref, chosen, extractor, run, judged=judged).board
     spaces = extractions_by_space(extractor)
@@ -166,7 +169,11 @@ def measure_models(
 
 
 def read_judged(
-    models: Mapping[str, object] | Sequence[object], scores: object, votes: object, asked: LeaderboardSettings
+    models: Mapping[str, object] | Sequence[object],
+    scores: object,
+    votes: object,
+    asked: LeaderboardSettings,
+    labels: object = None,
 ) -> Judgments | None:
     """Read scores and votes before the work; None if there are neither, and settings of them are refused."""
     if asked.plan and scores is None and votes is None:
@@ -174,9 +181,10 @@ def read_judged(
             "plan is for scores and votes, and none are given: give some (--scores, --votes), or leave it out"
         )
     sources = label_sets(models, "model", taken=REFERENCE)
-    found = Judgments.read(scores, votes, [*sources], asked.lower, asked.covariates, asked.judges)
+    found = Judgments.read(scores, votes, [*sources], asked.lower, asked.covariates, asked.judges, labels)
     if found is not None:
         check_names(found.scores, sources)
+        check_names(found.labels, sources)
     return found
 
 
