@@ -155,6 +155,11 @@ class GateSets:
                 raise
             return None  # prompts may have changed since the anchor
 
+    def blocks_with(self, old: str) -> dict[str, NDArray[np.int64]] | None:
+        """Return the block of each sample of the release and of an older one, labelled "ref"; None unless paired."""
+        pairing = replace(self, baselines={old: self.all[old]}).pairing(None)
+        return None if pairing is None else {GEN: pairing.block_of_all(GEN), "ref": pairing.block_of_all(old)}
+
     def _pair(self, by: str) -> GateSets:
         """Return the same sets with their pairs. Prompts may have changed since the anchor, which may stay without."""
         found = {label: partners(self.gen, old, by, label) for label, old in self.baselines.items()}
