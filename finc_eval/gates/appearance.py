@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.estimates.error_source import Integers
 from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
 from finc_eval.findings.causes import Held
@@ -24,7 +26,7 @@ from finc_eval.gates.kinds import Gathered
 from finc_eval.gates.policy import AppearanceLimits
 from finc_eval.gates.retraining import between_scores, between_shares
 from finc_eval.gates.scores import ScoreChange
-from finc_eval.gates.sets import ANCHOR, GEN, REF, GateSets
+from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.local_evidence.find import LEAST_UNITS
 from finc_eval.local_evidence.find import PERMUTATIONS as FIRST_PERMUTATIONS
@@ -183,8 +185,9 @@ def look_evidence(
 
 def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: str, alpha: float) -> Iterator[Beyond]:
     """Yield each look of the release that has a word, of parts or of whole sets, as a gain on 0."""
-    traits, measured = measure_sets(sets.all, pictures)
-    units = {label: units_of(sets.all[label], looked.rows) for label, looked in measured.items()}
+    known = sets.compared
+    traits, measured = measure_sets(known, pictures)
+    units = {label: units_of(known[label], looked.rows) for label, looked in measured.items()}
     for place, trait in enumerate(traits):
         values = {label: looked.values[:, place] for label, looked in measured.items()}
         if np.ptp(np.concatenate([*values.values()])) == 0:
@@ -277,10 +280,17 @@ def _whole(
 
 
 def find_release_parts(
-    sets: GateSets, old: str, seed: int, run: Run, permutations: int = FIRST_PERMUTATIONS
+    sets: GateSets,
+    old: str,
+    seed: int,
+    run: Run,
+    permutations: int = FIRST_PERMUTATIONS,
+    others: Mapping[str, Embeddings] = MappingProxyType({}),
 ) -> LocalParts:
-    """Return the parts of pictures in which a release differs from an older one, labelled "ref"."""
-    others = {label: samples for label, samples in sets.all.items() if label not in (GEN, old, ANCHOR)}
+    """Return the parts of pictures in which a release differs from an older one, labelled "ref".
+
+    `others` are further sets, in which the parts are looked for.
+    """
     pair = {GEN: sets.gen, "ref": sets.all[old]}
     found = find_parts(pair, sets.blocks_with(old), seed, run, permutations, others)
     named = tuple((replace(part, name=part.name or UNLIKE_BEFORE[part.side]), has) for part, has in found.parts)
@@ -294,7 +304,7 @@ def local_evidence(
     for against in sets.comparisons:
         name, old = against.rule(LOCAL), next(iter(against.baselines))
         few = min(independent(samples) for samples in (sets.gen, against.all[old]))
-        if note := _why_not_looked_at(against):
+        if note := why_not_looked_at(against):
             yield Missing(name=name, margin=margin, note=note), None
         elif few < LEAST_UNITS:
             note = f"fewer than {LEAST_UNITS} independent samples of a set show nothing local in pictures"
@@ -304,18 +314,19 @@ def local_evidence(
                 None,
             )
         else:
+            others = {label: samples for label, samples in against.compared.items() if label not in (GEN, old)}
             found = find_release_parts(against, old, seed, run)
             if found.parts:  # more permutations are worth their time where the first ones found something
-                found = find_release_parts(against, old, seed + 1, run, PERMUTATIONS)
+                found = find_release_parts(against, old, seed + 1, run, PERMUTATIONS, others)
             yield _surest_part(against, found, name, margin, alpha), found
 
 
-def _why_not_looked_at(sets: GateSets) -> str:
+def why_not_looked_at(sets: GateSets) -> str:
     """Return why parts of pictures of a release cannot be limited; "" if they can."""
-    for label, samples in sets.all.items():
+    for label, samples in sets.compared.items():
         if samples.cells_absent:
             return f"{label} has no cells: {samples.cells_absent}"
-    spaces = {cells.space for samples in sets.all.values() if (cells := samples.cells) is not None}
+    spaces = {cells.space for samples in sets.compared.values() if (cells := samples.cells) is not None}
     return "" if len(spaces) == 1 else "cells of the sets were made in unlike ways: embed all sets again"
 
 
@@ -355,12 +366,11 @@ def _gains_of_part(
     """Return the gain of a part on the baselines and on the reference; samples of a unit count as one sample."""
     first, *_ = sets.baselines
     shares = {**shares, GEN: part.share_gen or 0.0, first: part.share_ref or 0.0}
-    sizes = {label: float(min(independent(samples), LOOKED)) for label, samples in sets.all.items()}
+    sizes = {label: float(min(independent(samples), LOOKED)) for label, samples in sets.compared.items()}
     sizes |= {GEN: float(units[GEN]), first: float(units["ref"])}
     members = {label: share * sizes[label] for label, share in shares.items()}
-    again = [label for label in sets.replicates if label in members]
-    of_runs, of_sizes = (np.array([counts[label] for label in again]).reshape(-1, 1) for counts in (members, sizes))
-    training = between_shares(of_runs, of_sizes, len(sets.baselines))
+    again, again_sizes = (np.array([[counts[label]] for label in sets.replicates]) for counts in (members, sizes))
+    training = between_shares(again, again_sizes, len(sets.baselines))
     old, old_size = (sum(counts[label] for label in sets.baselines) for counts in (members, sizes))
     gains = (
         TwoCounts(members[GEN], sizes[GEN], old, old_size, float(training.training[0]), training.degrees),

@@ -22,7 +22,7 @@ from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.findings.found import hold_findings
 from finc_eval.findings.local import LocalParts
 from finc_eval.gates.appearance import LOCAL, PART, WHOLE, Beyond, Clearest, NewPart
-from finc_eval.gates.by_id import SureCount, find_pair_findings
+from finc_eval.gates.by_id import BROKEN, SureCount, find_pair_findings
 from finc_eval.gates.divisions import ReleaseKinds
 from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.limit import NAMED, Limit
@@ -207,14 +207,18 @@ def find_findings(
             beyond[0].limits += [limit for cause in said if cause.suspect.finding.whole for limit in cause.limits]
             said = [*(cause for cause in said if not cause.suspect.finding.whole), *beyond]
         rest = [pair for pair in pairs if not pair.is_beyond]
-        suspects = [
-            suspect for suspect in suspects if not (suspect.finding.kind in OF_TRAITS and suspect.finding.whole)
-        ]
+        looks_of_all = [each for each in suspects if each.finding.kind in OF_TRAITS and each.finding.whole]
+        suspects = [each for each in suspects if each not in looks_of_all and not by_id.explains(each.finding)]
     others = {limit.name: _suspect_of(limit, part, sets, suspects) for limit, part in limits}
     for limit, part in sorted(limits, key=lambda judged: -judged[0].size):
         if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest | SureCount):
             failed = others[limit.name] or Suspect.plain(limit.finding(part.noun, prompts))
-            _say_limit(limit, failed, said, suspects)
+            of_pairs = by_id is not None and by_id.explains(failed.finding)
+            broken = [cause for cause in said if of_pairs and cause.limits[0].rule == BROKEN]
+            if broken:
+                broken[0].limits.append(limit)
+            else:
+                _say_limit(limit, failed, said, suspects)
     said = sorted(_join_followers(said, suspects, sets), key=lambda cause: -cause.size)
     settled = {limit.name: limit for limit, _ in limits if limit.verdict != "regressed"}
     known = [(settled[name], suspect) for name, suspect in others.items() if name in settled and suspect is not None]

@@ -32,7 +32,7 @@ def test_each_model_has_its_fault_by_name_and_clean_models_have_none():
     board = fe.leaderboard(models, ref)
     assert "lacks sort-0" in board["a"].fault and "too many sort-20" in board["c"].fault
     assert board["b"].fault == ""
-    alone, *_ = differences_between(models["c"], ref, None, 0, fe.Run())
+    alone, *_ = differences_between(models["c"], ref, None, 0, fe.Run()).findings
     assert replace(board["c"].findings[0], text=alone.text) == alone, "a model is divided with the reference alone"
     assert [*board.headline_parts] == ["fault of c", "fault of a", "clean"]
     assert "b" in board.headline_parts["clean"] and board.headline.startswith(board.headline_parts["fault of c"])
@@ -54,7 +54,7 @@ def test_looks_of_forty_models_can_be_adjusted_for_all_of_them(monkeypatch):
     monkeypatch.setattr("finc_eval.comparison.findings.EXCHANGES_OF_BOARDS", EXCHANGES_OF_BOARDS)
     one, ref = release(300, 1), release(300, 2)
     one[:30] = one[0]  # one sample, thirty times
-    found = differences_between(fe.EmbeddingSet(one), fe.EmbeddingSet(ref), None, 0, fe.Run())
+    found = differences_between(fe.EmbeddingSet(one), fe.EmbeddingSet(ref), None, 0, fe.Run()).findings
     repeats = [each for each in found if each.kind == "repeat"]
     assert len(repeats) == 1 and repeats[0].p_value <= BESIDE_ALPHA / 40
     assert repeats[0] in clear_among(found, 40)
