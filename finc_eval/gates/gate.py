@@ -23,14 +23,14 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE, known_space
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.findings.copies import measure_copies
-from finc_eval.gates.appearance import look_evidence, pictures_of
+from finc_eval.gates.appearance import find_release_parts, gather_on_appearance
 from finc_eval.gates.baseline import History, is_history, samples_of
 from finc_eval.gates.by_id import by_id_evidence, compare_runs, find_other_pictures
-from finc_eval.gates.causes import MOVES, Suspect, copied_suspect, find_findings, find_suspects
+from finc_eval.gates.causes import Suspect, copied_suspect, find_findings, find_suspects
 from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, ReleaseKinds, name_prompts, tree_of_reference
 from finc_eval.gates.evidence import LimitEvidence, Missing, PlainFact
 from finc_eval.gates.kinds import Gathered, KindEvidence, compare_two, gather_on_kinds
-from finc_eval.gates.limit import Limit
+from finc_eval.gates.limit import MOVES, Limit
 from finc_eval.gates.policy import BasicLimits, CopyingLimits, Policy, SliceLimits
 from finc_eval.gates.retraining import noise_covered
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
@@ -102,8 +102,7 @@ def gather_evidence(
     if policy.copying:
         found.others += copying_evidence(sets, policy.copying, train, run)
     if policy.appearance:
-        found.pictures = pictures_of(sets)
-        found.others += look_evidence(sets, policy.appearance, found.pictures, level)
+        gather_on_appearance(found, sets, policy.appearance, policy.seed, level, run)
     if policy.basics:
         found.others += basic_evidence(sets, policy.basics, run)
     if policy.by_id and sets.baselines:
@@ -268,6 +267,7 @@ def gate(
         tree=found.tree,
         map=found.map,
         visible=None if findings else found.visible,
+        parts=() if found.parts is None else tuple(part for part, _ in found.parts.parts),
         by_id=found.by_id,
         provenance=Provenance.here(run.device),
     )
@@ -369,7 +369,8 @@ def findings_of(
         answer = found.answer or compare_two(sets, old, seed, run.prefixed(DIFFERENCES))
         changes = ReleaseKinds.of(sets, answer, old, run)
         measured = measure_pair(sets, old, found.pictures)
-        suspects = find_suspects(sets, answer, changes, old, seed, measured, run)
+        found.parts = found.parts or find_release_parts(sets, old, seed, run)
+        suspects = find_suspects(sets, answer, changes, old, seed, measured, found.parts, run)
         found.visible = None if suspects else find_visible_change(sets, answer, old, measured, CLEAR, seed, run)
         if found.tree is not None:
             placed = {REF: sets.ref, old: sets.all[old], GEN: sets.gen}

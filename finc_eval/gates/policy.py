@@ -188,7 +188,10 @@ class AppearanceLimits(Limits):
     """Limits on looks, such as blurred or dark, which need the pictures or how clips move."""
 
     empty: ClassVar[str] = "[appearance] limits nothing: add for example part = 0.02 or whole = 0.05"
-    checks: ClassVar[Checks] = {"part": partial(check_fraction, zero=True), "whole": check_positive}
+    checks: ClassVar[Checks] = {
+        **dict.fromkeys(("part", "local"), partial(check_fraction, zero=True)),
+        "whole": check_positive,
+    }
 
     part: Annotated[
         float | None,
@@ -201,6 +204,15 @@ class AppearanceLimits(Limits):
             "parts of its spread: 0.1 is a tenth of a standard deviation"
         ),
     ] = None
+    local: Annotated[
+        float | None,
+        about("share of samples that may have a part that hardly any picture of baseline and reference has"),
+    ] = None
+
+    @property
+    def of_looks(self) -> dict[str, float]:
+        """Limits on looks that are set, by name."""
+        return {name: value for name, value in self.given.items() if name != "local"}
 
 
 @dataclass(frozen=True)

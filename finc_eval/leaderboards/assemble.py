@@ -16,6 +16,7 @@ from finc_eval.core.words import join_words, plural, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.estimates.error_source import GEN, REF, TRAINING
 from finc_eval.findings.finding import Finding
+from finc_eval.findings.visible import visible_among
 from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.judged import JudgmentResults, Judgments
@@ -292,6 +293,7 @@ def _rows(
     main = next(criterion for criterion, _ in ranked if criterion.key == rank_by)
     order = [*main.names, *(name for name in runs if name not in main.names)]
     clear = {entry.name: _clear(entry, len(entries)) for entry in entries}
+    visible = {entry.name: visible_among(entry.runs[0].visible, len(entries)) for entry in entries}
     return tuple(
         Row(
             name,
@@ -301,6 +303,7 @@ def _rows(
             runs[name],
             findings=tuple(replace(finding, text=finding.say("reference")) for finding in clear[name] or ()),
             is_searched=clear[name] is not None,
+            visible=visible[name] if clear[name] == () else None,
         )
         for name in order
     )

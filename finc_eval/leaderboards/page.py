@@ -19,6 +19,7 @@ from finc_eval.leaderboards.board_table import (
     gap_text,
     heading,
     ranks,
+    would_be_seen,
     written,
 )
 from finc_eval.leaderboards.columns import SHARES
@@ -169,7 +170,12 @@ def notebook(board: Leaderboard) -> Outline:
 def says(board: Leaderboard) -> dict[str, str]:
     """Return the findings of the board in a few plain sentences: the fault of each model, and who is first."""
     judges = first_by_judges(board)
-    return {"faults": board.headline, "order": _order(board)} | ({"judges": judges} if judges else {})
+    return (
+        {"faults": board.headline}
+        | would_be_seen(board)
+        | {"order": _order(board)}
+        | ({"judges": judges} if judges else {})
+    )
 
 
 def _models(board: Leaderboard) -> str:
