@@ -12,16 +12,17 @@ import os
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from finc_eval.cli.command import Verb, VerbGroup
+from finc_eval.cli.command import Verb, VerbGroup, parts_in_help
 from finc_eval.cli.refusals import SHORT_OF_MEMORY, is_short_of_memory, refused_by_system
 from finc_eval.core.errors import FincEvalError
+from finc_eval.core.places import is_url
 from finc_eval.core.provenance import package_version
 from finc_eval.core.secrets import redact
 from finc_eval.core.storage import DISK_FULL, claims
@@ -145,9 +146,15 @@ class LazyGroup(VerbGroup):
                 raise typer.Exit(130) from error
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Read the arguments before the verb; a verb and its part may be one word, as in private-sketch."""
+        """Read the arguments before the verb; a verb and its part may be one word, as in private-sketch.
+
+        A command that begins with a path compares.
+        """
         verb, _, part = args[0].partition("-") if args else ("", "", "")
-        args = [verb, part, *args[1:]] if part in PARTS.get(verb, ()) else args
+        if part in PARTS.get(verb, ()):
+            args = [verb, part, *args[1:]]
+        elif verb and args[0] not in self.commands and _is_place(args[0]):
+            args = ["compare", *args]
         with _redact_mistakes():
             return super().make_context(info_name, args, parent, **extra)
 
@@ -167,6 +174,13 @@ class LazyGroup(VerbGroup):
             print_error(visible(traceback.format_exc()))
             print_error("finc-eval: this is a mistake in finc-eval: please report the lines above")
             raise SystemExit(USAGE_OR_DATA) from error
+
+
+def _is_place(word: str) -> bool:
+    """Return whether a word is a URL, or a path that exists."""
+    with suppress(OSError):  # a word may be longer than names of files
+        return is_url(word) or Path(word).exists()
+    return False
 
 
 def _end_if_output_failed(error: Exception | None = None) -> None:
@@ -221,7 +235,7 @@ def load_verb(name: str, part: str | None = None) -> Any:
     """Import a verb, or a part of it, and return its command. The help of a verb ends with its parts."""
     epilog = None
     if part is None and name in PARTS:
-        epilog = "\n\n".join(f"[bold]{name} {part}[/bold]: {line}" for part, line in PARTS[name].items())
+        epilog = parts_in_help({f"{name} {part}": line for part, line in PARTS[name].items()})
     holder, called = typer.Typer(add_completion=False), part or name
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
     loaded = getattr(import_module(f"finc_eval.cli.verbs.{name}"), called)
@@ -259,7 +273,7 @@ def finc_eval(
 
     [bold]finc-eval demo[/bold]: see it work, on digits that come with it
 
-    [bold]finc-eval compare --gen A/ --ref B/[/bold]: what differs between two sets; of more sets, or of labels: kinds
+    [bold]finc-eval generated/ real/[/bold]: what differs between two sets (compare); between more, or in labels: kinds
 
     Which model is better: leaderboard. May a release go out: gate. Are samples copies: audit. FID and others: metrics.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from inspect import cleandoc
 from pathlib import Path
@@ -11,14 +12,15 @@ from typer.core import TyperCommand, TyperGroup
 
 from finc_eval.cli.question import asking, in_full
 from finc_eval.cli.repeats import collecting
-from finc_eval.core.errors import did_you_mean
+from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.places import out_path
 from finc_eval.core.storage import check_writable
 
 OUT = "out"  # name of the parameter with the output, in every verb
 HELP_ALL = "--help-all"
 VERBOSE = "--verbose"
-USUAL = ("extractor", "groups", "rho")  # names of settings that every help shows
+USUAL = ("extractor", "groups", "rho", "pairs", "prompts", "by", "n")  # names of settings that every help shows
+SETS = ("gen", "ref")  # names of the options of two sets, which a command may give without them
 
 
 class Helped:
@@ -48,14 +50,24 @@ class VerbGroup(Helped, TyperGroup):
 
 
 class DefaultGroup(VerbGroup):
-    """A group of verbs. A command that names none of them runs the first."""
+    """A group of verbs. A command that names none of them runs the first, whose help names the others."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a verb; the help of the first ends with the others."""
+        command: Any = super().get_command(ctx, cmd_name)
+        first, *others = self.commands
+        if command is not None and cmd_name == first:
+            command.epilog = parts_in_help(
+                {f"{self.name} {name}": self.commands[name].get_short_help_str(200) for name in others}
+            )
+        return command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments, with the name of the first verb before them where they do not begin with one.
 
         A word that is nearly a verb, and not a path, is refused with that verb.
         """
-        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+        if args and args[0] not in self.commands:
             meant = did_you_mean(args[0], self.commands)
             if meant and args[0].isalpha() and not Path(args[0]).exists():
                 ctx.fail(f"no command is called {args[0]!r}{meant}")
@@ -64,11 +76,23 @@ class DefaultGroup(VerbGroup):
 
 
 class Verb(Helped, TyperCommand):
-    """A verb."""
+    """A verb. One that needs two sets, --gen and --ref, and has no arguments, also takes them as two words."""
 
     def make_parser(self, ctx: Any) -> Any:
-        """Return the parser of the arguments, which sees an option that is given twice."""
-        return collecting(super().make_parser(ctx), self.get_params(ctx))
+        """Return the parser of the arguments, which sees an option that is given twice, and two sets as words."""
+        parser = collecting(super().make_parser(ctx), self.get_params(ctx))
+        return _taking_sets(parser) if self._takes_sets else parser
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage."""
+        return [*super().collect_usage_pieces(ctx), *(["[GEN REF]"] if self._takes_sets else [])]
+
+    @property
+    def _takes_sets(self) -> bool:
+        parameters: list[Any] = list(self.params)
+        required = [parameter.name for parameter in parameters if parameter.required]
+        has_arguments = any(parameter.param_type_name == "argument" for parameter in parameters)
+        return {*SETS} <= {*required} and not has_arguments
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb. An output behind a URL is made on the local disk, and uploaded when it is whole."""
@@ -126,6 +150,32 @@ class Verb(Helped, TyperCommand):
     def _is_long(parameters: list[Any]) -> bool:
         # 12: options that a help shows; of a verb with more, settings are behind --help-all, but for `USUAL`.
         return len(parameters) > 12 and any(map(_is_rare, parameters))
+
+
+def parts_in_help(lines: Mapping[str, str]) -> str:
+    """Return the end of a help that lists the parts of a verb, each with its line."""
+    return "\n\n".join(f"[bold]{part}[/bold]: {line}" for part, line in lines.items())
+
+
+def _taking_sets(parser: Any) -> Any:
+    """Return a parser that takes two words as the values of --gen and --ref.
+
+    Raises:
+        UsageError: other words than two, or words besides these options; when arguments are parsed.
+    """
+    parse = parser.parse_args
+
+    def parse_args(args: list[str]) -> Any:
+        values, rest, order = parse(args=args)
+        if rest and (len(rest) != len(SETS) or {*SETS} & values.keys()):
+            raise UsageError(
+                f"two sets are compared, got {' '.join(rest)}: write generated/ real/, or --gen generated/ --ref "
+                "real/; the verb kinds takes more sets, as NAME=PATH"
+            )
+        return {**values, **dict(zip(SETS, rest, strict=False))}, [], order
+
+    parser.parse_args = parse_args
+    return parser
 
 
 def _is_rare(parameter: Any) -> bool:

@@ -85,7 +85,7 @@ class TerminalOutput:
     @property
     def listed(self) -> list[Path]:
         """Paths of the files, the page first."""
-        return sorted(self.files.values(), key=lambda path: path.suffix != ".html")
+        return sorted(reversed(self.files.values()), key=lambda path: path.suffix != ".html")
 
     def is_own(self, path: Path) -> bool:
         """Return whether this job made a file."""
@@ -291,8 +291,8 @@ def emit(
         warn_of_large(output.files[".html"])
 
 
-def print_result(result: Document, files: Sequence[Path] = ()) -> None:
-    """Print what was found, in at most `MAX_LINES` lines with the names of files, or with --verbose everything.
+def print_result(result: Document, files: Sequence[Path] = (), lines: int = MAX_LINES) -> None:
+    """Print what was found, in at most so many lines with the names of files, or with --verbose everything.
 
     `files` are those that were written, in one folder, first the page.
     """
@@ -302,7 +302,7 @@ def print_result(result: Document, files: Sequence[Path] = ()) -> None:
         return
     columns, _ = get_terminal_size((MAX_COLUMNS, MAX_LINES))
     place = written(files)
-    print(*brief(report.outline(result), MAX_LINES - len(place), min(columns, MAX_COLUMNS)), *place, sep="\n")
+    print(*brief(report.outline(result), lines - len(place), min(columns, MAX_COLUMNS)), *place, sep="\n")
 
 
 def written(files: Sequence[Path]) -> list[str]:

@@ -146,11 +146,26 @@ OWNERS: dict[type, tuple[str, str]] = {Run: ("a run, not of a result", "run=fe.R
 """Settings that functions take whole: what their options are of, and the call that passes them."""
 
 
+SYNONYMS = {
+    "random_state": "seed",
+    "random_seed": "seed",
+    "n_jobs": "workers",
+    "num_workers": "workers",
+    "max_workers": "workers",
+    "batchsize": "batch_size",
+    "verbose": "progress",
+}
+"""Our names of the options of other libraries."""
+
+
 def refuse_unknown(options: Mapping[str, Any], known: Collection[str]) -> None:
     """Raise UsageError for an option that is not known, with the call that takes it if another call does."""
     for name in [name for name in options if name not in known]:
-        refuse_owned(name, options[name])
-        raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
+        meant = SYNONYMS.get(name, name)
+        if meant not in known:
+            refuse_owned(meant, options[name])
+        hint = did_you_mean(meant, known)
+        raise UsageError(f"unknown option {name!r}{hint}: the options are {', '.join(known)}")
 
 
 def refuse_owned(name: str, value: object) -> None:

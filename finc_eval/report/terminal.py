@@ -91,8 +91,8 @@ def brief(outline: Outline, lines: int, width: int = MAX_COLUMNS) -> list[str]:
     """
     told, left = _wrapped_findings(outline, lines - 1, width), Counter[str]()
     for place, table in enumerate(outline.tables):
-        drawn = _aligned(table) if place == 0 else []
-        if drawn and len(told) + len(drawn) < lines and max(map(len, drawn)) <= width:
+        drawn = aligned([table.columns, *table.texts(small=False)]) if place == 0 else []
+        if table.rows and drawn and len(told) + len(drawn) < lines and max(map(len, drawn)) <= width:
             told += drawn
         else:
             left["table"] += 1
@@ -108,7 +108,8 @@ def brief(outline: Outline, lines: int, width: int = MAX_COLUMNS) -> list[str]:
 
 def _wrapped_findings(outline: Outline, lines: int, width: int) -> list[str]:
     """Return what was found, a sentence below the other, or as a paragraph if they are too many; the end is cut."""
-    sentences = [one_line(visible(sentence)) for sentence in outline.says.values()]
+    more = [f"Also found: {', '.join(outline.counted)}."] if outline.counted else []
+    sentences = [one_line(visible(sentence)) for sentence in (*outline.says.values(), *more)]
     told = [line for sentence in sentences for line in wrap(sentence, width)]
     if len(told) > lines:
         told = wrap(" ".join(sentences), width)
@@ -129,12 +130,17 @@ def wrap(sentence: str, width: int = MAX_COLUMNS) -> list[str]:
     return [line.replace(f"{HARD_SPACE}%", " %") for line in textwrap.wrap(kept, width, break_on_hyphens=False)]
 
 
-def _aligned(table: TextTable) -> list[str]:
-    """Return a table in lines: its headings, and a line for each row; none for a table without rows."""
-    rows = [[one_line(visible(cell)) for cell in row] for row in (table.columns, *table.texts(small=False))]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return lines if table.rows else []
+def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a line for each row, with the cells of a column below each other.
+
+    Example:
+        >>> from finc_eval.report.terminal import aligned
+        >>> aligned([["set", "share"], ["gen", "5 %"]])
+        ['set  share', 'gen  5 %']
+    """
+    texts = [[one_line(visible(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    return ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in texts]
 
 
 def print_outline(outline: Outline) -> None:

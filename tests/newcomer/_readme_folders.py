@@ -1,4 +1,4 @@
-"""The folders that the rows of the README name: digits with planted faults, small videos, votes, scores and patients."""
+"""The folders that the rows of the README name: digits with planted faults, videos, votes, scores and patients."""
 
 import csv
 import os
@@ -57,7 +57,9 @@ def build():
     _videos(Path("videos"))
     _judged(digits)
     rng = np.random.default_rng(0)
-    np.savez("labeled.npz", embeddings=images.reshape(SAMPLES, -1)[:, ::48] / np.float32(255), labels=digits.astype(str))
+    np.savez(
+        "labeled.npz", embeddings=images.reshape(SAMPLES, -1)[:, ::48] / np.float32(255), labels=digits.astype(str)
+    )
     _table("patients.csv", ["age", "ill"], [[age, "yes" if age > 60 else "no"] for age in rng.integers(20, 90, 200)])
     Path("table.toml").write_text(TABLE)
 
