@@ -218,10 +218,14 @@ def _redact_mistakes() -> Iterator[None]:
 
 @contextmanager
 def _notes_in_one_line() -> Iterator[None]:
-    """Print warnings on standard error as they come, each as its sentence alone."""
+    """Print warnings on standard error as they come, each as its sentence alone, and once."""
+    printed = set[str]()
 
     def note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         line = f"note: {message}" if category is UserWarning else f"{category.__name__}: {message}"
+        if line in printed:
+            return
+        printed.add(line)
         print_error(visible(line))  # while bars are drawn, standard error is theirs
 
     with warnings.catch_warnings():

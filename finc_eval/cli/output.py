@@ -31,7 +31,7 @@ from finc_eval.core.storage import check_writable, claim, refresh, write_text, w
 from finc_eval.core.terminal import print_data
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
-from finc_eval.report.terminal import MAX_COLUMNS, brief
+from finc_eval.report.terminal import MAX_COLUMNS, aligned, brief, print_table
 
 UNMARKED = (".xml",)  # files that do not say what made them: they are of what made the JSON file beside them
 
@@ -44,6 +44,8 @@ JSON file."""
 
 MAX_LINES = 11
 """Lines that a result takes on a terminal; with the line that some verbs add, such as how to add a model, twelve."""
+
+MAX_ROWS = 5  # rows of a listing on a terminal; with its title, headings and notes it has twelve lines
 
 PICTURE = b"data:image/"  # first bytes of a picture in a page
 LARGE_PAGE = 10_000_000  # bytes of a page from which browsers open it slowly
@@ -85,7 +87,8 @@ class TerminalOutput:
     @property
     def listed(self) -> list[Path]:
         """Paths of the files, the page first."""
-        return sorted(reversed(self.files.values()), key=lambda path: path.suffix != ".html")
+        page = self.files[".html"]
+        return [page, *(path for path in reversed(self.files.values()) if path != page)]
 
     def is_own(self, path: Path) -> bool:
         """Return whether this job made a file."""
@@ -303,6 +306,16 @@ def print_result(result: Document, files: Sequence[Path] = (), lines: int = MAX_
     columns, _ = get_terminal_size((MAX_COLUMNS, MAX_LINES))
     place = written(files)
     print(*brief(report.outline(result), lines - len(place), min(columns, MAX_COLUMNS)), *place, sep="\n")
+
+
+def print_listing(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str]) -> None:
+    """Print the first `MAX_ROWS` rows of a table, and how many more there are, or with --verbose the whole table."""
+    if in_full.get():
+        print_table(title, columns, rows, names=names)
+        return
+    print(title, *aligned([columns, *rows[:MAX_ROWS]]), sep="\n")
+    if len(rows) > MAX_ROWS:
+        print(f"and {len(rows) - MAX_ROWS} more: --verbose")
 
 
 def written(files: Sequence[Path]) -> list[str]:

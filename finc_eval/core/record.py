@@ -152,8 +152,6 @@ SYNONYMS = {
     "n_jobs": "workers",
     "num_workers": "workers",
     "max_workers": "workers",
-    "batchsize": "batch_size",
-    "verbose": "progress",
 }
 """Our names of the options of other libraries."""
 

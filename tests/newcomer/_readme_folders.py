@@ -71,7 +71,8 @@ def _contents():
     parts = order[: SAMPLES * (len(CLEAN) + 1)].reshape(-1, SAMPLES)
     contents = {name: (gray(images[part]), digits[part]) for name, part in zip(CLEAN, parts, strict=False)}
     faulty, labels = gray(images[parts[-1]]), digits[parts[-1]].copy()
-    faulty[:COLORED] = color_digits(images[parts[-1][:COLORED]], labels[:COLORED])
+    colored = np.random.default_rng(1).choice(SAMPLES - COPIED, COLORED, replace=False)
+    faulty[colored] = color_digits(images[parts[-1][colored]], labels[colored])
     faulty[-COPIED:], labels[-COPIED:] = (part[:COPIED] for part in contents["train"])
     return {**contents, "faulty": (faulty, labels)}
 
