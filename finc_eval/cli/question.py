@@ -24,7 +24,7 @@ FILES = (".toml", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet")
 """Endings of the files that options name; a name with another ending, such as that of a network of timm, is whole."""
 
 in_full: ContextVar[bool] = ContextVar("in_full", default=False)
-"""Whether the command that runs is asked for all tables and notes: `--verbose`."""
+"""True while a command runs that is asked for all tables and notes: `--verbose`."""
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema
 
-from finc_eval.core.errors import DataError, UsageError, check_choice, did_you_mean
+from finc_eval.core.errors import SYNONYMS, DataError, UsageError, check_choice, did_you_mean
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.run import Run
 
@@ -144,16 +144,6 @@ def settings_from(cls: type[T], settings: T | None, options: Mapping[str, Any]) 
 
 OWNERS: dict[type, tuple[str, str]] = {Run: ("a run, not of a result", "run=fe.Run({})")}
 """Settings that functions take whole: what their options are of, and the call that passes them."""
-
-
-SYNONYMS = {
-    "random_state": "seed",
-    "random_seed": "seed",
-    "n_jobs": "workers",
-    "num_workers": "workers",
-    "max_workers": "workers",
-}
-"""Our names of the options of other libraries."""
 
 
 def refuse_unknown(options: Mapping[str, Any], known: Collection[str]) -> None:
