@@ -294,7 +294,9 @@ class EmbeddingCache(Shown):
 
     def _summary(self) -> str:
         failures = f", failures={len(self.failures)}" if self.failures else ""
-        return f"{str(self.path)!r}, n={self.n}, dim={self.dim}, {self.extractor!r}{failures}"
+        title = cache_title(self)
+        name = "" if title is None else f"{title!r}, "
+        return f"{name}n={self.n}, dim={self.dim}, {self.extractor!r}{failures}"
 
     def close(self) -> None:
         """Close the file; no more rows can be read."""

@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.app import VerbGroup
 from finc_eval.cli.class_tables import write_classes
+from finc_eval.cli.command import VerbGroup
 from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import Json, Samples, Work, check_given, embeds, paths_by_name, takes
 from finc_eval.cli.output import (

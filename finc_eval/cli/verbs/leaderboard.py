@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.app import DefaultGroup
+from finc_eval.cli.command import DefaultGroup
 from finc_eval.cli.options import (
     Extractors,
     Gens,
@@ -188,7 +188,7 @@ def add(
     if as_json or stays:
         _print_names(stored, done, as_json, ranked.without_pictures)
     else:
-        print(done, end="\n\n")
+        print(done)
     if not as_json:
         emit(ranked, None if stays else _page_of(board), as_json)
 

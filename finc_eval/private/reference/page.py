@@ -16,7 +16,7 @@ from finc_eval.report import Page
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, several
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import draw_intervals, scale
-from finc_eval.report.terminal import print_table
+from finc_eval.report.terminal import print_table, wrap
 
 PrivateResult = PrivateScore | PrivateComparison
 
@@ -102,14 +102,15 @@ def show_sketch(path: str, sketch: PrivateSketch) -> None:
     """Print the contents and the guarantees of a private sketch on standard output."""
     transform, phi = sketch.transform, sketch.feature_map
     print(f"{path}: private sketch of {sketch.m} records, {sketch.space}, {sketch.size} features")
-    print(f"transform {transform.digest[:12]}: {transform.origin}")
+    print(*wrap(f"transform {transform.digest[:12]}: {transform.origin}"), sep="\n")
     fields = dict(phi.signature())
     print(f"features: {phi.kind} {fields['order']}, length scale {fields['sigma']}, radius {transform.radius:.4g}")
     if sketch.classes is not None:
         print(f"classes: {', '.join(sketch.classes)}")
     print(f"noise {sketch.noise:.4g} on every feature")
     for release in sketch.releases:
-        print(f"{release.m} records, sensitivity {release.sensitivity:.4g}: {release.guarantee}")
+        said = f"{release.m} records, sensitivity {release.sensitivity:.4g}: {release.guarantee}"
+        print(*wrap(said), sep="\n")
         if (video := release.of_video) is not None:
             print(f"a record is a window, and a video has up to {release.windows} of them. To a whole video: {video}")
 
