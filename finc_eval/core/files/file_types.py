@@ -41,7 +41,7 @@ FILE_TYPES = {
     ),
     "private sketch": FileType(
         "a private sketch",
-        "finc-eval evaluate, leaderboard, private sketch score and private sketch compare take as --ref (in Python: "
+        "finc-eval evaluate, private sketch score and compare, leaderboard and gate take as --ref (in Python: "
         "PrivateSketch.score)",
         "a private sketch by finc-eval private sketch release",
     ),

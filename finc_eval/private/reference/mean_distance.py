@@ -87,14 +87,31 @@ def interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[float,
     known, κ is shrunk to its average over the fluctuation of d, tr Σ²/tr Σ.
     """
     z, value = normal_quantile(confidence), squared_distance(ref, gen)
-    along, squared, trace = _fluctuation(ref, gen)
-    unsure = sqrt(2 * squared)
-    kappa = (max(along, 0.0) + unsure * squared / trace) / (max(value, 0.0) + unsure)
+    kappa, unsure = _growth(ref, gen, value)
     middle = value + 2 * kappa * z**2
     half = sqrt(max(middle**2 - value**2 + (z * unsure) ** 2, 0.0))
     # Estimates may be below zero, Δ² cannot: there the variance is the one at zero, and the ends are linear.
     low, high = (value + sign * z * unsure for sign in (-1, 1))
     return (low if low < 0 else middle - half), (high if high < 0 else middle + half)
+
+
+def detected_beyond(ref: NoisyMean, gen: SampleMean, margin: float, beyond: float, power: float) -> float:
+    """Return the Δ² whose interval surely lies above a margin, with the probability of the normal quantile `power`.
+
+    `beyond` is the normal quantile of the interval's lower end. The least Δ̂² of such an interval is margin +
+    beyond·√(4κ·margin + 2 tr Σ²), and the Δ² that exceeds it has the standard deviation √(4κΔ² + 2 tr Σ²).
+    """
+    kappa, unsure = _growth(ref, gen, squared_distance(ref, gen))
+    least = margin + beyond * sqrt(4 * kappa * margin + unsure**2)
+    middle = least + 2 * kappa * power**2
+    return middle + sqrt(max(middle**2 - least**2 + (power * unsure) ** 2, 0.0))
+
+
+def _growth(ref: NoisyMean, gen: SampleMean, value: float) -> tuple[float, float]:
+    """Return κ, by whose fourfold the variance of an estimate grows with Δ², and the deviation √(2 tr Σ²) at 0."""
+    along, squared, trace = _fluctuation(ref, gen)
+    unsure = sqrt(2 * squared)
+    return (max(along, 0.0) + unsure * squared / trace) / (max(value, 0.0) + unsure), unsure
 
 
 def largest_by_chance(ref: NoisyMean, gen: SampleMean, confidence: float) -> float:
@@ -168,7 +185,8 @@ def apart(first: Estimate, other: Estimate) -> Estimate:
     both = zip(first.sources, other.sources, strict=True)
     gap = sum(source.minus(another).variance for source, another in both if source.name == REF)
     own = first.variance_of(GEN) + other.variance_of(GEN)
-    return Estimate.of(first.value - other.value, (ErrorSource.of_variance("noise, records and samples", gap + own),))
+    sources = (ErrorSource.of_variance(GEN, own), ErrorSource.of_variance(REF, gap))
+    return Estimate.of(first.value - other.value, sources)
 
 
 def difference(ref: NoisyMean, first: SampleMean, other: SampleMean) -> Estimate:
@@ -177,6 +195,16 @@ def difference(ref: NoisyMean, first: SampleMean, other: SampleMean) -> Estimate
     With g = q₁ − q₂ its variance is 4 gᵀ(s²I + S_P/m)g + Σᵢ (4 δᵢᵀCᵢδᵢ + 2 tr Cᵢ²): only the noise along g is left.
     """
     return apart(*compared(ref, (first, other)))
+
+
+def error_unchanged(ref: NoisyMean, gen: SampleMean) -> float:
+    """Return the standard error of `difference` for another sample of the same law and size.
+
+    With R = s²I + S_P/m, the mean of gᵀRg over both samples is tr R(C₁ + C₂).
+    """
+    (estimate,) = compared(ref, (gen,))
+    gaps = 8 * float((_reference(ref, (gen,)) * gen.covariance).sum()) / gen.n
+    return sqrt(2 * estimate.variance_of(GEN) + gaps)
 
 
 def smallest_detected(ref: NoisyMean, confidence: float) -> float:
