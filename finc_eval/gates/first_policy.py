@@ -30,6 +30,7 @@ from finc_eval.gates.divisions import (
     tree_of_reference,
 )
 from finc_eval.gates.evidence import Normal, round_up
+from finc_eval.gates.facts.of_private import private_part
 from finc_eval.gates.kinds import lost_evidence, new_evidence
 from finc_eval.gates.policy import NOISE, AppearanceLimits, KindLimits, MetricLimit, Policy
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
@@ -73,6 +74,8 @@ def first_policy(
 
     `groups` is the column of samples that are not independent, which the policy then names.
     """
+    if (write := private_part(ref, "first_private_policy")) is not None:
+        return str(write(baselines, groups, extractor, run))
     run = Run.of(run).planned(
         LOOK,
         OF_REF,

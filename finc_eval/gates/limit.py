@@ -33,6 +33,9 @@ WORDS = {
     "basics.unreadable": "{value} of the samples cannot be read",
     "basics.duplicates": "{value} of samples repeat others",
     "basics.copies": "{value} of the samples are {copies}",
+    "basics.membership": "the membership-inference score (KAHM, eq. 69) of training samples is {value} in 1/distance",
+    "private.distance": "the release is at an MMD² of {value} from the private records",
+    "private.farther": "the release is by an MMD² of {value} farther from the private records{than}",
     "by_id.broken": "{note}",
     "by_id.worse": "{note}",
     "by_id.changed": "{value} of the pairs with the same id have changed",
@@ -53,6 +56,9 @@ PLAIN: dict[str, tuple[What, str]] = {
     "basics.duplicates": ("repeat", "repeat others"),
     "basics.copies": ("copy", COPIES),
     "basics.encodings": ("sets", "properties of the files"),
+    "basics.membership": ("copy", "training samples"),
+    "private.distance": ("sets", "from the private records"),
+    "private.farther": ("sets", "farther from the private records"),
     "by_id.changed": ("pair", "have changed"),
 }
 """Kind and name of the finding that a limit is by itself, by its rule; the words of the limit hold the name."""

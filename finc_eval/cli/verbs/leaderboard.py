@@ -43,6 +43,7 @@ from finc_eval.cli.output import (
 )
 from finc_eval.core.doors import read_bytes
 from finc_eval.core.errors import UsageError
+from finc_eval.core.files.stored import file_type
 from finc_eval.core.marks import mark_of
 from finc_eval.core.places import is_url
 from finc_eval.core.storage import write_text
@@ -121,6 +122,8 @@ def rank(
     A name given several times is a model that was trained several times.
     A rank is the set of ranks that a model may have; all of them hold together with probability 0.95.
     Several extractors give one board with columns for each of their spaces, which is not kept for models added later.
+    With a private sketch as --ref, models are ranked by their distance from the private records, with its guarantee;
+    such a board is not kept either.
     Neither is a board with --scores or --votes, which are columns like all others, with ranks, and with the kinds and
     words where a judge or voters prefer.
     """
@@ -140,9 +143,11 @@ def rank(
         for name, given in (("scores", scores), ("labels", labels))
     }
     check_given(ballots)
-    output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=[*runs, "ref"])
+    is_private = not is_url(ref) and file_type(ref) == "private sketch"
+    type_name = "private-leaderboard" if is_private else "leaderboard"
+    output = output_folder("leaderboard", type_name, sources, out, force, titles=[*runs, "ref"], stem="leaderboard")
     with work.running() as run:
-        kept = None if len(how) > 1 or is_url(output.folder) else fe.Board(output.folder)
+        kept = None if len(how) > 1 or is_private or is_url(output.folder) else fe.Board(output.folder)
         if kept is None:
             result = fe.leaderboard(runs, ref, settings, extractor=how if len(how) > 1 else how[0], run=run, **judged)
         else:
