@@ -10,6 +10,7 @@ the planted pictures among the first twelve that are shown.
     python benchmarks/local_evidence.py nulls --runs 600
     python benchmarks/local_evidence.py power
     python benchmarks/local_evidence.py sizes
+    python benchmarks/local_evidence.py orientation --runs 300
 """
 
 import argparse
@@ -29,10 +30,11 @@ from scipy.stats import binomtest
 
 from finc_eval.local_evidence.find import find_local
 from finc_eval.local_evidence.inputs import LocalInput
-from finc_eval.local_evidence.likeness import measure_likeness
+from finc_eval.naming.likeness import measure_likeness
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 KEPT = _real.CACHE / "local-evidence-64.npz"
+TURNED = _real.CACHE / "local-evidence-64-turned.npz"
 BATCH = 50
 
 
@@ -301,6 +303,66 @@ def found_by_size(rows):
     return summary
 
 
+TUNED = 2000  # photographs, in a random order, on which constants of orientation were tuned; the next are measured
+MEASURED = 2000
+
+
+@cache
+def turned():
+    """Return photographs that nothing was tuned on: as they are, and upside down, with what is known of each."""
+    rows = np.random.default_rng(7606).permutation(len(images()[0]))[TUNED : TUNED + MEASURED]
+    if not TURNED.exists():
+        pictures = [images()[0][row].transpose(Image.Transpose.ROTATE_180) for row in rows]
+        cells, likeness, embeddings = Photographs().look(pictures)
+        np.savez(TURNED, cells=cells, likeness=likeness, embeddings=embeddings)
+    with np.load(TURNED) as kept:
+        return [array[rows] for array in photographs()[:3]], [
+            kept[name] for name in ("cells", "likeness", "embeddings")
+        ]
+
+
+def with_turned(rows, planted=0):
+    """Return a set of which the first pictures are upside down, and at most 300 are also embedded turned."""
+    upright, flipped = turned()
+    upside_down = np.arange(len(rows)) < planted
+    both = [[one[rows], other[rows]] for one, other in zip(upright, flipped, strict=True)]
+    cells, likeness, embeddings = (
+        np.where(upside_down.reshape(-1, *[1] * (one.ndim - 1)), other, one) for one, other in both
+    )
+    second = np.where(upside_down[:, None], both[2][0], both[2][1])
+    second[np.random.default_rng(len(rows)).permutation(len(rows))[300:]] = np.nan
+    return LocalInput(cells=cells, likeness=likeness, embeddings=embeddings, flipped=second)
+
+
+def upside_down(n, m, share, runs, permutations):
+    """Return the row of draws in which a share of the generated pictures is upside down."""
+    planted, p_values, parts, right = round(share * n), [], [], []
+    for run in range(runs):
+        rows = np.random.default_rng([76, n, m, planted, run]).permutation(MEASURED)[: n + m]
+        gen, ref = with_turned(rows[:n], planted), with_turned(rows[n:])
+        evidence = find_local(gen, ref, seed=run, permutations=permutations)
+        p_values.append(evidence.p_value)
+        named = [part for part in evidence.parts if part.kind == "orientation" and part.side == "more"]
+        parts += named
+        right += [np.mean(np.array(part.samples[:12]) < planted) for part in named]
+    found = sum(p <= 0.05 for p in p_values)
+    return {
+        "sets": f"{n} v {m}",
+        "upside down": f"{share:.0%}",
+        "draws": runs,
+        "p ≤ .05": found,
+        "interval": "[{:.3f}, {:.3f}]".format(*binomtest(found, runs).proportion_ci(0.95)),
+        "p ≤ .0125": sum(p <= BESIDE_ALPHA for p in p_values),
+        "named": len(parts),
+        "share said": f"{np.mean([part.share for part in parts]):.1%}" if parts else "",
+        "above the truth": sum(part.at_least > share for part in parts),
+        "right of 12": f"{12 * np.mean(right):.1f}" if right else "",
+    }
+
+
+ORIENTATION = [(n, m, share) for share in (0, 0.1, 0.2) for n, m in ((150, 150), (300, 300), (1000, 300))]
+
+
 def all_of(rows):
     found, runs = sum(row["p ≤ .05"] for row in rows), sum(row["draws"] for row in rows)
     return {
@@ -318,7 +380,7 @@ def all_of(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["nulls", "power", "sizes"])
+    parser.add_argument("what", choices=["nulls", "power", "sizes", "orientation"])
     parser.add_argument("--runs", type=int, default=600)
     parser.add_argument("--permutations", type=int, default=99)
     parser.add_argument("--regime", action="append", choices=[*NULLS], help="one regime; default: all")
@@ -336,6 +398,13 @@ def main():
             print(found_by_size(rows)[-1], flush=True)
         note = "One or two draws of each of twelve faults; p ≤ .0125 is what a headline says."
         record("local_evidence_sizes", found_by_size(rows), note)
+        return
+    if given.what == "orientation":
+        rows = []
+        for n, m, share in ORIENTATION:
+            rows.append(upside_down(n, m, share, given.runs if not share else 40, given.permutations))
+            print(rows[-1], flush=True)
+        record("local_evidence_orientation", rows, "With cells, likeness and near pairs in the same family.")
         return
     rows = []
     for name in given.regime or NULLS:

@@ -245,10 +245,10 @@ def differences_between(
     pair = {"gen": gen, "ref": ref}
     kinds, headings, divided = divide(pair, kinds=kinds_of_both, seed=seed, run=run).described(pair)
     kinds_of = kinds_of_rows(kinds, divided, run)
-    measured = measure_sets(pair, {"ref": pictures})
+    measured = measure_sets(pair, {"ref": pictures}, run)
     looks = look_at(pair, seed, known=measured, exchanges=EXCHANGES_OF_BOARDS)
     slight, _ = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
-    local = find_parts(pair, seed=seed, run=run, permutations=EXCHANGES_OF_SETS)
+    local = find_parts(pair, seed=seed, run=run, permutations=EXCHANGES_OF_SETS, measured=measured)
     others = [*hold_copies(pair, run), *local.held()]
     held = hold_findings(pair, looks, kinds, headings, kinds_of, measured, others)
     return (*(each.finding for each in held), *slight)

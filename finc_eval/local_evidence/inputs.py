@@ -22,7 +22,7 @@ class LocalInput:
             w is 49 for 7 × 7.
         likeness: likeness of each picture to itself, as `measure_likeness` returns, shape (n, k).
         embeddings: embeddings, shape (n, d).
-        flipped: embeddings of the pictures upside down, shape (n, d).
+        flipped: embeddings of the pictures upside down, NaN for pictures that were not turned, shape (n, d).
         units: number of what is independent, such as the group of each sample, as `unit_numbers` returns; permutations
             follow the order of these numbers and not of rows, shape (n,). If units have unlike numbers of samples, one
             sample of each is looked at. Default: each sample is independent.
