@@ -26,7 +26,7 @@ from finc_eval.embeddings.set_info import titles_of
 from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.copies import hold_copies
 from finc_eval.findings.facts import OF_GEN
-from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
+from finc_eval.findings.finding import OF_TRAITS, Finding, have_part, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
 from finc_eval.findings.local import LocalParts, find_parts
 from finc_eval.findings.names import KindNames, usual_of
@@ -195,7 +195,7 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
     if finding.kind == "part":
         own, before = finding.say_shares(0)
         said, whose = (own, "generated") if finding.is_more else (before, "reference")
-        return f"{said[0].upper()}{said[1:]} of the {whose} pictures have {finding.name}."
+        return f"{said[0].upper()}{said[1:]} of the {whose} pictures {have_part(finding.name)}."
     return f"{say_part(finding.name, *finding.say_shares(0), is_more=finding.is_more)}."
 
 

@@ -54,7 +54,7 @@ class PartOfSet(FoundPart):
 
     @property
     def words(self) -> str:
-        """The name, or words for a part that nothing names; they follow "have"."""
+        """The name, or words for a part that nothing names; see `have_part`."""
         return self.name or UNLIKE[self.side]
 
     @property

@@ -77,7 +77,7 @@ class Permutations:
     @property
     def spread(self) -> Array:
         """Standard error of a difference in values of deviation 1, if all samples are independent, shape (1 + r,)."""
-        return np.sqrt(np.square(self.weights, dtype=np.float64).sum(1))
+        return np.asarray(np.sqrt(np.square(self.weights, dtype=np.float64).sum(1)))
 
     def _variances(self, values: NDArray[np.floating | np.bool_], permuted: int | None = None) -> Array:
         """Return the variances of the means of both sets, (1 + r, 2), by their units (see `numerics.exchanges`)."""

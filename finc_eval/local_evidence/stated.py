@@ -12,7 +12,7 @@ from finc_eval.local_evidence.looked import Looked
 from finc_eval.local_evidence.orientation import MOST_UPRIGHT
 from finc_eval.local_evidence.pairs import COPIES, copies_of_reference, repeats_in
 from finc_eval.local_evidence.parts import flag, share_of
-from finc_eval.local_evidence.result import SHOWN, LocalPart, PartKind, Side
+from finc_eval.local_evidence.result import SHOWN, UPSIDE_DOWN, LocalPart, PartKind, Side
 from finc_eval.local_evidence.statistics import Claim, LocalStatistic, adjusted_p
 from finc_eval.naming.likeness import LIKENESS
 
@@ -27,9 +27,6 @@ ALIKE = 0.5
 where they are blurred, and at least 99 % where a half was made from the other half."""
 
 SIDES: tuple[Side, Side] = ("more", "less")
-
-COPY, REPEAT, UPSIDE_DOWN = "nearly copy the reference", "nearly repeat each other", "upside down"
-"""Names of parts by near pairs and by orientation."""
 
 
 def state_parts(looked: Looked) -> list[LocalPart]:
@@ -110,49 +107,45 @@ def _pairs(looked: Looked) -> Iterator[LocalPart]:
             continue
         leading, p_value = found
         if leading.source == COPIES:
-            name, (has, least) = COPY, copies_of_reference(looked.pairs, looked.embeddings, looked.apart)
+            has, least = copies_of_reference(looked.pairs, looked.embeddings, looked.apart)
+            yield from _with_property(looked, "pairs", "nearly copy the reference", side, p_value, has, least)
         else:
-            name, has, least = REPEAT, repeats_in(looked.pairs, looked.embeddings, of_gen=side == "more"), 1.0
-        shares, at_least = share_of(has, looked.permuted, is_more=side == "more")
-        yield from _with_property(looked, "pairs", name, side, p_value, (shares, min(at_least, least)), has)
+            has = repeats_in(looked.pairs, looked.embeddings, of_gen=side == "more")
+            yield from _with_property(looked, "pairs", "nearly repeat each other", side, p_value, has)
 
 
 def _orientation(looked: Looked) -> Iterator[LocalPart]:
-    """Yield pictures that are upside down, unless many of the other set look so: there "upright" means nothing."""
-    oriented = looked.oriented
-    if oriented is None:
-        return
-    has = np.zeros(len(looked.apart), bool)
-    has[oriented.places] = oriented.is_flipped
-    depth = np.zeros(len(has))
-    depth[oriented.places] = -oriented.scores
+    """Yield pictures that are upside down, unless many of the other set look so: there "upright" means little."""
     for side in SIDES:
-        if (found := _leading(looked, "orientation", side)) is None:
+        if (oriented := looked.oriented) is None or (found := _leading(looked, "orientation", side)) is None:
             continue
-        shares, at_least = share_of(oriented.is_flipped, oriented.permuted, is_more=side == "more")
-        if min(shares) <= MOST_UPRIGHT:
-            yield from _with_property(
-                looked, "orientation", UPSIDE_DOWN, side, found[1], (shares, at_least), has, depth
+        is_more = side == "more"
+        surely, _ = share_of(oriented.is_flipped, oriented.permuted, is_more=is_more)
+        flagged = flag(np.maximum(-oriented.scores, 0), oriented.permuted, is_more=is_more)
+        if min(surely) <= MOST_UPRIGHT and flagged.at_least > 0:
+            samples, others = (oriented.places[places] for places in (flagged.places, flagged.others))
+            yield LocalPart(
+                "orientation",
+                UPSIDE_DOWN,
+                side,
+                found[1],
+                *flagged.shares,
+                flagged.at_least,
+                looked.rows(samples, of_gen=is_more),
+                looked.rows(others, of_gen=not is_more),
             )
 
 
 def _with_property(
-    looked: Looked,
-    kind: PartKind,
-    name: str,
-    side: Side,
-    p_value: float,
-    shares: tuple[tuple[float, float], float],
-    has: NDArray[np.bool_],
-    order_by: NDArray[np.float64] | None = None,
+    looked: Looked, kind: PartKind, name: str, side: Side, p_value: float, has: NDArray[np.bool_], least: float = 1.0
 ) -> Iterator[LocalPart]:
-    """Yield the part of samples that have a property, (n,), if some surely have; `shares` are as of `share_of`."""
+    """Yield the part of samples that have a property, (n,), if some surely have; at least is at most `least`."""
     is_more = side == "more"
-    places = np.flatnonzero(has & (looked.permuted.is_gen[0] == is_more))
-    if order_by is not None:
-        places = places[np.argsort(-order_by[places], kind="stable")]
-    if shares[1] > 0:
-        yield LocalPart(kind, name, side, p_value, *shares[0], shares[1], looked.rows(places, of_gen=is_more))
+    shares, at_least = share_of(has, looked.permuted, is_more=is_more)
+    own = looked.permuted.is_gen[0] == is_more
+    places = np.flatnonzero(has & own)
+    if (at_least := min(at_least, least)) > 0:
+        yield LocalPart(kind, name, side, p_value, *shares, at_least, looked.rows(places, of_gen=is_more))
 
 
 def _flagged(
