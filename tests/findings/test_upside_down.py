@@ -71,5 +71,5 @@ def test_a_fault_in_a_corner_of_a_fifth_of_the_clips_is_found(tmp_path):
     (part,) = (part for part in found.parts if part.side == "more")
     assert part.kind == "patches" and 0.02 < part.at_least <= 0.2
     assert len({*part.samples[:12]} & {f"{number}" for number in range(16)}) >= 10
-    rows = np.array(part.heat[0])
-    assert rows.shape == (7, 7) and rows.argmax() in (40, 41, 47, 48)
+    row, column = divmod(int(np.mean(part.heat, 0).argmax()), 7)
+    assert min(row, column) >= 4
