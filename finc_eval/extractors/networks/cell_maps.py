@@ -49,7 +49,7 @@ class WithCells(torch.nn.Module):
         if values.shape[2] != len(self.center):
             raise DataError(f"the layers of cells have {values.shape[2]} numbers, their table {len(self.center)}")
         if self._times > 1:
-            thirds = values.unflatten(0, (len(images), -1)).tensor_split(self._times, 1)
+            thirds = values.view(len(images), -1, *values.shape[1:]).tensor_split(self._times, 1)
             values = torch.cat([frames.mean(1) for frames in thirds], 1)
         scaled = ((values - self.center) * self.factor).clamp(-STEPS, STEPS)
         return outputs | {CELLS: scaled.round().to(torch.int8)}
