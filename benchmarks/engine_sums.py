@@ -4,7 +4,8 @@
   to a `SketchSum`. The process reports its time, and its largest memory beyond that of the modules it needs.
 - `states`: seconds to add, pickle and combine states, and their bytes.
 
-`--files FOLDER` is where 2.6 GB of vectors are made, and kept for the next run; `--n` for fewer. Needs Linux, which tells the largest memory.
+`--files FOLDER` is where 2.6 GB of vectors are made, and kept for the next run; `--n` for fewer. Needs Linux,
+which tells the largest memory.
 """
 
 import argparse
