@@ -339,7 +339,8 @@ def _of_pairs(
         return found | {"by_id": find_by_id(opened, answer, listed, divided, run)}
     if answer is None:
         return found
-    return found | {"prompts": prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)}
+    asked = (opened.pairing, answer.kinds, settings.seed, run, opened.tower, opened.measured)
+    return found | {"prompts": prompt_differences(*asked)}
 
 
 def _with_captions(comparison: Comparison, opened: SketchedSets, run: Run) -> Comparison:

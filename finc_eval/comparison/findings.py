@@ -41,7 +41,7 @@ from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.prompts.table import PromptDifferences
+from finc_eval.prompts.result import PromptDifferences
 from finc_eval.sketches.one_law import KeptSample, separate, sets_p_values
 
 

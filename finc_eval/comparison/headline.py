@@ -17,7 +17,7 @@ from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind
-from finc_eval.prompts.table import PromptDifferences
+from finc_eval.prompts.result import PromptDifferences
 from finc_eval.same_ids.result import ById
 from finc_eval.sketches.one_law import Separability
 

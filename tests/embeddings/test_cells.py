@@ -29,7 +29,7 @@ from finc_eval.embeddings.writer import CacheWriter, only_writer
 from finc_eval.extractors.card import check_rules
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.cells import CLIP, STEPS, WINDOWS, CellTable, cell_table
-from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.network import CardNetwork
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.preprocess import normalize_values
 from finc_eval.extractors.weights import check_weights
@@ -85,7 +85,7 @@ def pixels():
 
 @pytest.fixture(scope="module")
 def embedder():
-    return Embedder(CARD, "cpu")
+    return CardNetwork(CARD, "cpu")
 
 
 def test_cells_are_the_centered_maps_of_the_blocks(pixels, embedder):
@@ -111,7 +111,7 @@ def test_cells_and_embeddings_do_not_depend_on_the_batch_or_on_each_other(pixels
     rows, cells = embedder.with_cells(pixels)
     alone = torch.cat([embedder.with_cells(image)[1] for image in pixels.flip(0).split(1)]).flip(0)
     assert (cells.int() - alone.int()).abs().max() <= 1
-    plain, none = Embedder(replace(CARD, cells=None), "cpu").with_cells(pixels)
+    plain, none = CardNetwork(replace(CARD, cells=None), "cpu").with_cells(pixels)
     assert none is None and torch.equal(rows, plain)
 
 
@@ -275,7 +275,7 @@ def test_a_card_whose_cells_do_not_fit_is_refused(fault, pixels):
 
     def use():
         check_rules(card, "card x")
-        Embedder(card, "cpu")(pixels[:1])
+        CardNetwork(card, "cpu")(pixels[:1])
 
     assert sentence in message(use)
 

@@ -14,7 +14,7 @@ from finc_eval.naming.looks import Look
 from finc_eval.naming.traits import measured_words
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.kind import Kind
-from finc_eval.prompts.table import Word
+from finc_eval.prompts.result import Word
 from finc_eval.report.cards import CardView, Grid, Seen
 from finc_eval.report.colors import PAIR
 from finc_eval.report.drawings import heat_map
