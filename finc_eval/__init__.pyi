@@ -14,6 +14,7 @@ from .comparison.settings import Rarity as Rarity
 from .comparison.settings import Settings as Settings
 from .comparison.spaces import Spaces as Spaces
 from .comparison.sweep import sweep as sweep
+from .conventions.explain import explain as explain
 from .core.errors import BudgetError as BudgetError
 from .core.errors import DataError as DataError
 from .core.errors import FincEvalError as FincEvalError

@@ -261,7 +261,14 @@ def details(comparison: Compared) -> dict[str, str]:
         part, whole = (f"{100 * amount:.0f}" for amount in (comparison.explained, comparison.difference or 0.0))
         share = "all of it" if part == whole else f"{part} of these {whole} points"
         told |= {"explained": f"The kinds that differ explain {share}."} if whole != "0" else {}
-    return told | say_drifts(comparison)
+    return told | say_drifts(comparison) | _say_unlooked(comparison)
+
+
+def _say_unlooked(comparison: Compared) -> dict[str, str]:
+    """Return that nothing local was looked at, in a sentence, where that is so."""
+    if comparison.local_p_value is not None or comparison.settings.rho != 1:
+        return {}
+    return {"local": "Nothing local in pictures was looked at: both sets need pictures, or cells of their embeddings."}
 
 
 def say_drifts(comparison: Compared) -> dict[str, str]:

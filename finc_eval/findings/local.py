@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,11 +80,21 @@ class PartOfSet(FoundPart):
 
 @dataclass(frozen=True, eq=False)
 class LocalParts:
-    """Local evidence of two sets: its p-value, and parts with the samples of `looked_rows` that they flag."""
+    """Local evidence of two sets: its p-value, and parts with the samples of `looked_rows` that they flag.
+
+    Attributes:
+        p_value: p-value of "both sets are samples of one law"; None if nothing local was looked at.
+        parts: parts, with the samples of `looked_rows` that they flag.
+        notes: why cells of one set were not compared.
+        units: number of independent samples that were looked at, by label.
+        elsewhere: share of each further set that has each part, by label, where it is known.
+    """
 
     p_value: float | None
     parts: tuple[tuple[PartOfSet, Members], ...] = ()
-    notes: tuple[str, ...] = ()  # why cells of one set were not compared
+    notes: tuple[str, ...] = ()
+    units: Mapping[str, int] = field(default_factory=dict)
+    elsewhere: tuple[Mapping[str, float], ...] = ()
 
     def held(self) -> list[Held]:
         """Return the parts that are said, of a least share of 1 %, where the sets differ at the level beside kinds.
@@ -93,10 +104,16 @@ class LocalParts:
         if self.p_value is None or self.p_value > BESIDE_ALPHA:
             return []
         return [
-            Held(part.finding, members, part.words, examples={part.owner: part.finding.ids}, share=part.share or 0.0)
+            hold_part(part, members)
             for part, members in self.parts
             if part.kind != "pairs" and part.p_value <= BESIDE_ALPHA and (part.at_least or 0.0) >= REPEATED
         ]
+
+
+def hold_part(part: PartOfSet, members: Members) -> Held:
+    """Return a part as a finding, with the samples of `looked_rows` that it flags."""
+    examples = {label: part.examples(label) for label in members}
+    return Held(part.finding, members, part.words, examples=examples, share=part.share or 0.0)
 
 
 def find_parts(
@@ -105,6 +122,7 @@ def find_parts(
     seed: int = 0,
     run: Run | None = None,
     permutations: int = PERMUTATIONS,
+    others: Mapping[str, Embeddings] = MappingProxyType({}),
 ) -> LocalParts:
     """Look at the samples of `looked_rows` for local evidence; sets without cells and pictures are not looked at.
 
@@ -114,6 +132,7 @@ def find_parts(
         seed: random seed.
         run: run, whose device is used.
         permutations: random permutations behind the p-value.
+        others: further sets, by label, in which the parts of the generated set are looked for.
     """
     looked = {label: looked_rows(samples) for label, samples in sets.items()}
     cells = _cells(sets, looked)
@@ -135,10 +154,38 @@ def find_parts(
         )
         for label, samples in sets.items()
     }
-    evidence = find_local(inputs["gen"], inputs["ref"], seed=seed, permutations=permutations)
+    further = _further(others, cells)
+    evidence = find_local(
+        inputs["gen"], inputs["ref"], seed=seed, permutations=permutations, others=[*further.values()]
+    )
     if evidence is None:
         return LocalParts(None, notes=notes)
-    return LocalParts(evidence.p_value, tuple(_with_ids(part, sets, rows, looked) for part in evidence.parts), notes)
+    return LocalParts(
+        evidence.p_value,
+        tuple(_with_ids(part, sets, rows, looked) for part in evidence.parts),
+        notes,
+        {label: len(np.unique(each.units)) for label, each in inputs.items() if each.units is not None},
+        tuple(_shares_elsewhere(part, further) for part in evidence.parts),
+    )
+
+
+def _further(others: Mapping[str, Embeddings], known: Mapping[str, Cells]) -> dict[str, LocalInput]:
+    """Return what is known of the pictures of further sets, of those of which anything is."""
+    spaces, found = {cells.space for cells in known.values()}, {}
+    for label, samples in others.items():
+        rows = looked_rows(samples)
+        cells = None if samples.cells is None or samples.cells.space not in spaces else samples.cells.take(rows)
+        rows = rows if cells is None else rows[cells.rows]
+        likeness = _likeness(samples, rows)
+        if cells is not None or likeness is not None:
+            found[label] = LocalInput(cells=None if cells is None else cells.values, likeness=likeness)
+    return found
+
+
+def _shares_elsewhere(part: LocalPart, further: Mapping[str, LocalInput]) -> dict[str, float]:
+    """Return the share of each further set that has a part, where its samples could be flagged."""
+    found = zip(further.items(), part.elsewhere, strict=False)  # parts of the reference are not looked for
+    return {label: len(rows) / given.n for (label, given), rows in found if rows is not None}
 
 
 def _cells(sets: Mapping[str, Embeddings], rows: Mapping[str, NDArray[np.int64]]) -> dict[str, Cells]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import isqrt
 from typing import Any
 
@@ -24,7 +26,12 @@ LEAST_UNITS = 20
 
 
 def find_local(
-    gen: LocalInput, ref: LocalInput, *, seed: int = 0, permutations: int = PERMUTATIONS
+    gen: LocalInput,
+    ref: LocalInput,
+    *,
+    seed: int = 0,
+    permutations: int = PERMUTATIONS,
+    others: Sequence[LocalInput] = (),
 ) -> LocalEvidence | None:
     """Test whether two sets of pictures are samples of one law, by what is local in them, and find the parts.
 
@@ -37,6 +44,8 @@ def find_local(
         ref: the reference. What only one of both sets has is not looked at.
         seed: random seed of folds and permutations.
         permutations: number of random permutations.
+        others: further sets, such as other accepted pictures. They have no part in the test, and say how many of their
+            samples have each part of the generated set (`LocalPart.elsewhere`).
 
     Returns:
         The p-value and the parts; None if a set has fewer than `LEAST_UNITS` independent samples, or if both sets
@@ -49,7 +58,7 @@ def find_local(
     permuted = permute(gen, ref, seed, permutations) if arrays else None
     if permuted is None or min(permuted.units) < LEAST_UNITS:
         return None
-    looked = look(arrays, gen, ref, permuted)
+    looked = replace(look(arrays, gen, ref, permuted), others=tuple(others))
     if not looked.statistics:
         return None
     p_value = adjusted_p(looked.statistics, looked.statistics)

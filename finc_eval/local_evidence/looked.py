@@ -32,6 +32,7 @@ class Looked:
         embeddings: embeddings, shape (n, d).
         apart: number of what has no pairs inside, shape (n,).
         orientation: scores of orientation, shape (n,).
+        others: further sets, in which parts are looked for.
     """
 
     permuted: Permutations
@@ -43,6 +44,7 @@ class Looked:
     embeddings: Scores | None
     apart: Indices
     orientation: Array | None
+    others: tuple[LocalInput, ...] = ()
 
     def rows(self, places: Indices, *, of_gen: bool) -> tuple[int, ...]:
         """Return the row numbers, in their set, of samples at some places."""

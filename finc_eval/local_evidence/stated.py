@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.local_evidence.cell_scores import fold_in_turn
 from finc_eval.local_evidence.inputs import Indices
 from finc_eval.local_evidence.likeness import LIKENESS
 from finc_eval.local_evidence.looked import Looked
 from finc_eval.local_evidence.pairs import COPIES, copies_of_reference, repeats_in
 from finc_eval.local_evidence.parts import flag, share_of
+from finc_eval.local_evidence.permutations import Array
 from finc_eval.local_evidence.result import SHOWN, LocalPart, PartKind, Side
 from finc_eval.local_evidence.statistics import Claim, LocalStatistic, adjusted_p
 
@@ -55,7 +57,10 @@ def _patches(looked: Looked) -> Iterator[LocalPart]:
         if (found := _leading(looked, "patches", side)) is None:
             continue
         score = looked.cells.high[0] if side == "more" else -looked.cells.low[0]
-        if (part := _flagged(looked, "patches", None, side, found[1], score)) is not None:
+        windows = looked.cells.windows
+        others = looked.others if side == "more" else ()
+        further = [None if each.cells is None else windows.high_of(each.cells) for each in others]
+        if (part := _flagged(looked, "patches", None, side, found[1], score, further)) is not None:
             yield part
 
 
@@ -93,7 +98,8 @@ def _likeness(looked: Looked) -> Iterator[LocalPart]:
             continue
         leading, p_value = found
         name, score = LIKENESS[leading.source], np.maximum(looked.likeness[:, leading.source], ALIKE)
-        if (part := _flagged(looked, "likeness", name, side, p_value, score)) is not None:
+        further = [None if each.likeness is None else each.likeness[:, leading.source] for each in looked.others]
+        if (part := _flagged(looked, "likeness", name, side, p_value, score, further)) is not None:
             yield part
 
 
@@ -144,9 +150,18 @@ def _with_property(
 
 
 def _flagged(
-    looked: Looked, kind: PartKind, name: str | None, side: Side, p_value: float, score: NDArray[np.float32]
+    looked: Looked,
+    kind: PartKind,
+    name: str | None,
+    side: Side,
+    p_value: float,
+    score: NDArray[np.float32],
+    further: Sequence[NDArray[np.floating] | None],
 ) -> LocalPart | None:
-    """Return the part of samples with a high score; None if it may be none."""
+    """Return the part of samples with a high score; None if it may be none.
+
+    `further` has the score of the samples of each further set, (m,) each, where it is known.
+    """
     is_more = side == "more"
     flagged = flag(score.astype(np.float64), looked.permuted, is_more=is_more)
     if flagged.at_least == 0:
@@ -161,7 +176,13 @@ def _flagged(
         looked.rows(flagged.places, of_gen=is_more),
         looked.rows(flagged.others, of_gen=not is_more),
         _heats(looked, flagged.places, 1 if is_more else -1) if kind == "patches" else (),
+        tuple(None if each is None else _above(each, flagged.thresholds) for each in further) if is_more else (),
     )
+
+
+def _above(score: NDArray[np.floating], thresholds: Array) -> tuple[int, ...]:
+    """Return the rows of a further set whose score, (m,), is above the threshold of its fold."""
+    return tuple(np.flatnonzero(score > thresholds[fold_in_turn(len(score))]).tolist())
 
 
 def _heats(looked: Looked, places: Indices, sign: int) -> tuple[tuple[tuple[float, ...], ...], ...]:

@@ -221,8 +221,6 @@ def test_a_private_sketch_is_not_a_reference_of_verbs_that_take_samples(run, fol
             lambda ref: fe.metrics(x, ref, ["fd"]),
             lambda ref: fe.compare(x, ref),
             lambda ref: fe.kinds({"gen": x, "ref": ref}),
-            lambda ref: fe.leaderboard({"a": x, "b": x}, ref),
-            lambda ref: fe.gate(x, x, ref, {"basics": {"duplicates": 0.5}}),
             lambda ref: fe.audit(x, ref, x),
         ):
             with pytest.raises(fe.DataError, match=told):

@@ -1,6 +1,7 @@
 """Cells: the early maps of the default extractor on 7 × 7 windows, in files and in parts of sets."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from finc_eval.extractors.network import CardNetwork
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.preprocess import normalize_values
 from finc_eval.extractors.weights import check_weights
+from finc_eval.gates.baseline import write_samples
 from finc_eval.samples.source import Manifest
 
 CARD = load_card("efficientnet-lite0")
@@ -283,3 +285,11 @@ def test_a_card_whose_cells_do_not_fit_is_refused(fault, pixels):
 def test_clips_have_no_cells():
     card = replace(CARD.by_frames(), cells=CARD.cells)
     assert '"cells" are of images, and the card takes clips' in message(check_rules, card, "card x")
+
+
+def test_a_baseline_keeps_the_cells_of_its_file(tmp_path):
+    held = open_embeddings({"gen": str(make(tmp_path / "gen.h5"))}, None, Run())["gen"]
+    opened = SimpleNamespace(at_hand=held, held=held, info=lambda: SimpleNamespace(name="gen"))
+    (tmp_path / "baseline").mkdir()
+    kept = EmbeddingCache(tmp_path / "baseline" / write_samples(opened, tmp_path / "baseline"))
+    np.testing.assert_array_equal(kept.cells.values, VALUES_OF_ALL[GOOD])

@@ -98,3 +98,20 @@ def test_wrong_arrays_are_refused():
         pictures(rng, 30, units=np.arange(29))
     with pytest.raises(UsageError, match="needs cells"):
         LocalInput()
+
+
+@pytest.mark.parametrize(("planted", "expected"), [(0, 0.0), (40, 0.5), (80, 1.0)])
+def test_a_part_is_looked_for_in_further_sets(planted, expected):
+    rng = np.random.default_rng(7)
+    gen, ref = pictures(rng, 160, planted=32), pictures(rng, 140)
+    others = [pictures(rng, 80, planted=planted), LocalInput(likeness=likeness(rng, 80))]
+    part = find_local(gen, ref, permutations=99, others=others).parts[0]
+    found, unknown = part.elsewhere
+    assert unknown is None and abs(len(found) / 80 - expected) < 0.25
+
+
+def test_mirrored_pictures_are_looked_for_in_further_sets():
+    rng = np.random.default_rng(8)
+    gen, ref, other = (LocalInput(likeness=likeness(rng, 60, planted)) for planted in (15, 0, 30))
+    part = next(part for part in find_local(gen, ref, permutations=99, others=[other]).parts if part.side == "more")
+    assert part.elsewhere == (tuple(range(30)),)

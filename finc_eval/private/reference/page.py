@@ -141,21 +141,28 @@ def scores_of(result: PrivateResult) -> tuple[PrivateScore, ...]:
 
 
 def _tables(result: PrivateResult) -> Iterator[TextTable]:
-    """Yield the tables of estimates that have rows."""
-    scores = scores_of(result)
+    """Yield the tables of estimates that have rows: scores, pairs, parts."""
     real = None if isinstance(result, PrivateScore) else result.yardstick
-
-    def titled(name: str) -> str:
-        return f"{name} (real samples)" if name == real else name
-
-    columns = ["Set", "Samples", "MMD²", "Standard error", "Interval", "Real data, same size"]
-    firsts = [([titled(score.name), f"{score.n:,}"], score, [_real_data(score)]) for score in scores]
-    yield _table(SCORES, columns, firsts, [score.name == real for score in scores])
+    distances, *parts = distance_tables(scores_of(result), real)
+    yield distances
     if isinstance(result, PrivateComparison) and result.pairs:
         columns = ["Nearer", "Farther", "Difference", "Standard error", "Interval", "Adj. p"]
-        pairs = [([titled(pair.first), titled(pair.second)], pair, [p_value(pair.p_value)]) for pair in result.pairs]
+        names = [[_titled(pair.first, real), _titled(pair.second, real)] for pair in result.pairs]
+        pairs = [(both, pair, [p_value(pair.p_value)]) for both, pair in zip(names, result.pairs, strict=True)]
         yield _table(PAIRS, columns, pairs, [pair.p_value > ALPHA for pair in result.pairs])
-    parts = [(titled(score.name), part) for score in scores for part in (*score.degrees, *score.classes)]
+    yield from parts
+
+
+def _titled(name: str, real: str | None) -> str:
+    return f"{name} (real samples)" if name == real else name
+
+
+def distance_tables(scores: Sequence[PrivateScore], real: str | None = None) -> Iterator[TextTable]:
+    """Yield the table of scores and the table of their parts, if there are any; `real` names the real samples."""
+    columns = ["Set", "Samples", "MMD²", "Standard error", "Interval", "Real data, same size"]
+    firsts = [([_titled(score.name, real), f"{score.n:,}"], score, [_real_data(score)]) for score in scores]
+    yield _table(SCORES, columns, firsts, [score.name == real for score in scores])
+    parts = [(_titled(score.name, real), part) for score in scores for part in (*score.degrees, *score.classes)]
     if parts:
         columns = ["Set", "Part", "Features", "MMD²", "Standard error", "Interval"]
         named = [([name, str(part.name), f"{part.features:,}"], part, list[str]()) for name, part in parts]
