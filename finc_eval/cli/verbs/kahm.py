@@ -96,10 +96,8 @@ def fit(
     if as_json:
         print_json({"path": str(out), "classes": sizes, "settings": plain(settings), "space": models.space})
         return
-    print(
-        f"{out}: models of {plural(len(sizes), 'class')}, {embeddings.n:,} samples of "
-        f"{embeddings.dim} entries, {settings}; the file holds the samples"
-    )
+    what = f"models of {plural(len(sizes), 'class')}, {embeddings.n:,} samples of {embeddings.dim} entries"
+    print(f"{out}: {what}; the file holds the samples", f"settings: {settings}", sep="\n")
 
 
 @kahm.command()
