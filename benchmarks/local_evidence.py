@@ -386,6 +386,7 @@ def main():
     parser.add_argument("what", choices=["nulls", "power", "sizes", "orientation"])
     parser.add_argument("--runs", type=int, default=600)
     parser.add_argument("--permutations", type=int, default=99)
+    parser.add_argument("--seed", type=int, default=76, help="seed of the draws of sets of one law")
     parser.add_argument("--regime", action="append", choices=[*NULLS], help="one regime; default: all")
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -411,7 +412,7 @@ def main():
         return
     rows = []
     for name in given.regime or NULLS:
-        rows.append(false_rate(name, given.runs, given.permutations, seed=76))
+        rows.append(false_rate(name, given.runs, given.permutations, given.seed))
         print(rows[-1], flush=True)
     if not given.regime:
         record("local_evidence", rows, "Sets of one law.", total=all_of)
