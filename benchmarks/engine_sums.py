@@ -4,7 +4,8 @@
   to a `SketchSum`. The process reports its time, and its largest memory beyond that of the modules it needs.
 - `states`: seconds to add, pickle and combine states, and their bytes.
 
-`--files FOLDER` is where 2.6 GB of vectors are made; `--n` for fewer. Needs Linux, which tells the largest memory.
+`--files FOLDER` is where 2.6 GB of vectors are made, and kept for the next run; `--n` for fewer. Needs Linux,
+which tells the largest memory.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -40,13 +42,13 @@ form, folder, frequencies = sys.argv[1], sys.argv[2], int(sys.argv[3])
 sums = fe.SketchSum(reference=np.random.default_rng(0).normal(size=(2000, 64)).astype("f4"), features=frequencies)
 if form == "Lance":
     import lance
-    files = lance.dataset(folder)
+    files, ahead = lance.dataset(folder), {"batch_readahead": 4}
 else:
-    files = pyarrow.dataset.dataset(folder)
+    files, ahead = pyarrow.dataset.dataset(folder), {"fragment_readahead": 0}
 fe.Sketch, fe.EmbeddingSet
 Path("/proc/self/clear_refs").write_text("5")  # the largest memory is counted from here on
 before, started, state = memory("VmRSS"), time.process_time(), sums.zero()
-for batch in files.to_batches(columns=["id", "embedding"], batch_size=8192):
+for batch in files.to_batches(columns=["id", "embedding"], batch_size=8192, **ahead):
     state = sums.add(state, batch["embedding"], ids=batch["id"])
 sketch = sums.finish(state)
 print(json.dumps([sketch.n, time.process_time() - started, memory("VmHWM") - before]))
@@ -106,9 +108,10 @@ def main():
     record("states", rows, "embeddings of 768 entries, float64, batches of 500, one thread")
     rows = []
     for form in ("Parquet", "Lance"):
-        with tempfile.TemporaryDirectory(dir=asked.files) as folder:
-            write(form, Path(folder, "vectors"), asked.n)
-            call = [sys.executable, "-c", MEASURED, form, f"{folder}/vectors", str(FREQUENCIES)]
+        with nullcontext(asked.files) if asked.files else tempfile.TemporaryDirectory() as folder:
+            if not Path(folder, form).exists():
+                write(form, Path(folder, form), asked.n)
+            call = [sys.executable, "-c", MEASURED, form, f"{folder}/{form}", str(FREQUENCIES)]
             n, seconds, memory = json.loads(subprocess.run(call, capture_output=True, text=True, check=True).stdout)
         rate = f"{n / seconds:,.0f}"
         rows.append({"files": form, "vectors": f"{n:,}", "vectors/s of a core": rate, "memory, MB": f"{memory:,.0f}"})

@@ -366,7 +366,8 @@ def _with_findings(
     if len(sets) == 2 and all(side.has_rows for side in opened.sets.values()):
         is_one = comparison.settings.rho == 1  # another ρ asks another question, and so do single pairs
         is_plain = comparison.by_id is None and is_one
-        local = find_parts(sets, opened.blocks, comparison.settings.seed, run) if is_one else LocalParts(None)
+        of_both = (sets, opened.blocks, comparison.settings.seed, run)
+        local = find_parts(*of_both, measured=opened.measured) if is_one else LocalParts(None)
         parts, warnings = tuple(part for part, _ in local.parts), (*comparison.warnings, *local.notes)
         comparison = replace(comparison, local_p_value=local.p_value, parts=parts, warnings=warnings)
         kinds_of = kinds_of_rows(comparison.kinds, comparison.divided, run) if comparison.divided is not None else None

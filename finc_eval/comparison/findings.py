@@ -26,7 +26,7 @@ from finc_eval.embeddings.set_info import titles_of
 from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.copies import hold_copies
 from finc_eval.findings.facts import OF_GEN
-from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
+from finc_eval.findings.finding import OF_TRAITS, Finding, have_part, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
 from finc_eval.findings.local import LocalParts, find_parts
 from finc_eval.findings.names import KindNames, usual_of
@@ -200,7 +200,7 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
     if finding.kind == "part":
         own, before = finding.say_shares(0)
         said, whose = (own, "generated") if finding.is_more else (before, "reference")
-        return f"{said[0].upper()}{said[1:]} of the {whose} pictures have {finding.name}."
+        return f"{said[0].upper()}{said[1:]} of the {whose} pictures {have_part(finding.name)}."
     return f"{say_part(finding.name, *finding.say_shares(0), is_more=finding.is_more)}."
 
 
@@ -268,10 +268,10 @@ def differences_between(
     answer = divide(pair, kinds=kinds_of_both, seed=seed, run=run)
     kinds, headings, divided = answer.described(pair)
     kinds_of = kinds_of_rows(kinds, divided, run)
-    measured = measure_sets(pair, {"ref": pictures})
+    measured = measure_sets(pair, {"ref": pictures}, run)
     looks = look_at(pair, seed, known=measured, exchanges=EXCHANGES_OF_BOARDS)
     slight, _ = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
-    local = find_parts(pair, seed=seed, run=run, permutations=EXCHANGES_OF_SETS)
+    local = find_parts(pair, seed=seed, run=run, permutations=EXCHANGES_OF_SETS, measured=measured)
     others = [*hold_copies(pair, run), *local.held()]
     held = hold_findings(pair, looks, kinds, headings, kinds_of, measured, others)
     equal = count_equal(pair, run)

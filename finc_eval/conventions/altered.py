@@ -71,7 +71,7 @@ def looks_of(side: int, is_square: bool) -> dict[str, Look]:
     looks["red and blue exchanged"] = _exchanged
     # 4: of images that were shrunk more, hardly anything is left.
     sides = [known for known in SIDES if side / 4 <= known < side]
-    for known in sides[-2:]:
+    for known in sides[-3:]:
         looks[f"resized to {known} pixels first"] = partial(_resized, side=known)
     if not is_square:
         looks["cropped to the central square first"] = _square

@@ -1,1 +1,1 @@
-"""What data engines call on their workers: an embedder of batches, and a sketch as a sum."""
+"""Embedder and sum that data engines call on their workers."""

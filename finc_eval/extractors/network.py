@@ -75,7 +75,7 @@ class CardNetwork:
     def with_cells(
         self, pixels: torch.Tensor, times: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Embed a batch as a call does, and return its cells, too: (m, 49, c) int8 on the device; None without any."""
+        """Embed a batch as a call does; also return its cells, (m, windows, c) int8 on the device, or None."""
         parts: list[tuple[torch.Tensor, torch.Tensor | None]] = []
         start = 0
         while start < len(pixels):

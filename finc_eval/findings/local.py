@@ -16,10 +16,9 @@ from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.finding import Finding
 from finc_eval.local_evidence.find import PERMUTATIONS, find_local
 from finc_eval.local_evidence.inputs import LocalInput
-from finc_eval.local_evidence.likeness import measure_likeness
 from finc_eval.local_evidence.result import SHOWN, FoundPart, Heat, LocalPart
 from finc_eval.naming.looks import EXAMPLES
-from finc_eval.naming.measured import looked_rows
+from finc_eval.naming.measured import MeasuredSets, PictureLooks, looked_rows, measure_pictures, measure_sets
 from finc_eval.naming.repeated import REPEATED, digests_of
 from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import BESIDE_ALPHA
@@ -56,7 +55,7 @@ class PartOfSet(FoundPart):
 
     @property
     def words(self) -> str:
-        """The name, or words for a part that nothing names; they follow "have"."""
+        """The name, or words for a part that nothing names; see `have_part`."""
         return self.name or UNLIKE[self.side]
 
     @property
@@ -123,6 +122,7 @@ def find_parts(
     run: Run | None = None,
     permutations: int = PERMUTATIONS,
     others: Mapping[str, Embeddings] = MappingProxyType({}),
+    measured: MeasuredSets | None = None,
 ) -> LocalParts:
     """Look at the samples of `looked_rows` for local evidence; sets without cells and pictures are not looked at.
 
@@ -133,21 +133,25 @@ def find_parts(
         run: run, whose device is used.
         permutations: random permutations behind the p-value.
         others: further sets, by label, in which the parts of the generated set are looked for.
+        measured: what `measure_sets` returns for these sets; default: they are measured.
     """
     looked = {label: looked_rows(samples) for label, samples in sets.items()}
     cells = _cells(sets, looked)
     absent = [samples.cells_absent for samples in sets.values() if samples.cells_absent]
     notes = (f"parts of pictures are compared without cells: {absent[0]}",) if len(absent) == 1 else ()
-    rows = {label: looked[label][cells[label].rows] if cells else looked[label] for label in sets}
-    likeness = {label: _likeness(samples, rows[label]) for label, samples in sets.items()}
-    if not cells and any(found is None for found in likeness.values()):
+    _, of_sets = measure_sets(sets, run=Run.of(run)) if measured is None else measured
+    pictures = {label: each.pictures for label, each in of_sets.items() if each.pictures is not None}
+    if not cells and len(pictures) < len(sets):
         return LocalParts(None, notes=notes)
+    taken = {label: cells[label].rows if cells else np.arange(len(rows)) for label, rows in looked.items()}
+    rows = {label: looked[label][places] for label, places in taken.items()}
     digests = digests_of(sets, run)
     inputs = {
         label: LocalInput(
             cells=cells[label].values if cells else None,
-            likeness=likeness[label],
+            likeness=pictures[label].likeness[taken[label]] if label in pictures else None,
             embeddings=samples.rows_at(rows[label]).cpu().numpy(),
+            flipped=_flipped(pictures.get(label), rows[label]),
             units=unit_numbers(samples.unit_keys())[rows[label]],
             blocks=None if blocks is None else blocks[label][rows[label]],
             digests=digests[label][rows[label]],
@@ -175,8 +179,9 @@ def _further(others: Mapping[str, Embeddings], known: Mapping[str, Cells]) -> di
     for label, samples in others.items():
         rows = looked_rows(samples)
         cells = None if samples.cells is None or samples.cells.space not in spaces else samples.cells.take(rows)
-        rows = rows if cells is None else rows[cells.rows]
-        likeness = _likeness(samples, rows)
+        pictures = measure_pictures(samples)
+        places = np.arange(len(rows)) if cells is None else cells.rows
+        likeness = None if pictures is None else pictures.likeness[places]
         if cells is not None or likeness is not None:
             found[label] = LocalInput(cells=None if cells is None else cells.values, likeness=likeness)
     return found
@@ -196,15 +201,14 @@ def _cells(sets: Mapping[str, Embeddings], rows: Mapping[str, NDArray[np.int64]]
     return {label: cells.take(rows[label]) for label, cells in found.items()}
 
 
-def _likeness(samples: Embeddings, rows: NDArray[np.int64]) -> NDArray[np.float32] | None:
-    """Measure the likeness of some pictures to themselves, a few at a time; None if they are not at hand."""
-    found = []
-    for start in range(0, len(rows), 64):  # pictures in memory
-        images = samples.images_at(rows[start : start + 64])
-        if images is None:
-            return None
-        found += [measure_likeness(image) for image in images]
-    return np.array(found)
+def _flipped(pictures: PictureLooks | None, rows: NDArray[np.int64]) -> NDArray[np.float32] | None:
+    """Return the embeddings of pictures upside down, NaN where they were not turned; None where none was."""
+    if pictures is None or (turned := pictures.turned) is None:
+        return None
+    flipped = np.full((len(rows), turned.values.shape[1]), np.nan, np.float32)
+    _, places, own = np.intersect1d(rows, turned.rows, return_indices=True)
+    flipped[places] = turned.values[own]
+    return flipped
 
 
 def _with_ids(

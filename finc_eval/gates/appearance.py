@@ -150,19 +150,19 @@ def gather_on_appearance(
     gathered: Gathered, sets: GateSets, limits: AppearanceLimits, seed: int, alpha: float, run: Run
 ) -> None:
     """Gather the evidence on looks, and on parts of pictures."""
+    gathered.pictures = pictures_of(sets, None if limits.local is None else run)
     if limits.of_looks:
-        gathered.pictures = pictures_of(sets)
         gathered.others += look_evidence(sets, limits, gathered.pictures, alpha)
     if limits.local is not None:
-        for evidence, parts in local_evidence(sets, limits.local, seed, alpha, run):
+        for evidence, parts in local_evidence(sets, limits.local, gathered.pictures, seed, alpha, run):
             gathered.others.append(evidence)
             if evidence.name == LOCAL:
                 gathered.parts = parts
 
 
-def pictures_of(sets: GateSets) -> dict[str, PictureLooks | None]:
-    """Measure the pictures of each set, by label."""
-    return {label: measure_pictures(samples) for label, samples in sets.all.items()}
+def pictures_of(sets: GateSets, run: Run | None = None) -> dict[str, PictureLooks | None]:
+    """Measure the pictures of each set, by label; with a `run`, some of them also upside down."""
+    return {label: measure_pictures(samples, run) for label, samples in sets.all.items()}
 
 
 def look_evidence(
@@ -286,19 +286,22 @@ def find_release_parts(
     run: Run,
     permutations: int = FIRST_PERMUTATIONS,
     others: Mapping[str, Embeddings] = MappingProxyType({}),
+    pictures: Mapping[str, PictureLooks | None] = MappingProxyType({}),
 ) -> LocalParts:
     """Return the parts of pictures in which a release differs from an older one, labelled "ref".
 
-    `others` are further sets, in which the parts are looked for.
+    `others` are further sets, in which the parts are looked for; `pictures` has what `pictures_of` returns.
     """
     pair = {GEN: sets.gen, "ref": sets.all[old]}
-    found = find_parts(pair, sets.blocks_with(old), seed, run, permutations, others)
+    known = {label: pictures[own] for label, own in ((GEN, GEN), ("ref", old)) if own in pictures}
+    measured = measure_sets(pair, known, run)
+    found = find_parts(pair, sets.blocks_with(old), seed, run, permutations, others, measured)
     named = tuple((replace(part, name=part.name or UNLIKE_BEFORE[part.side]), has) for part, has in found.parts)
     return replace(found, parts=named)
 
 
 def local_evidence(
-    sets: GateSets, margin: float, seed: int, alpha: float, run: Run
+    sets: GateSets, margin: float, pictures: Mapping[str, PictureLooks | None], seed: int, alpha: float, run: Run
 ) -> Iterator[tuple[LimitEvidence, LocalParts | None]]:
     """Yield the evidence on parts of pictures of the release, against each older release, and all parts."""
     for against in sets.comparisons:
@@ -315,9 +318,9 @@ def local_evidence(
             )
         else:
             others = {label: samples for label, samples in against.compared.items() if label not in (GEN, old)}
-            found = find_release_parts(against, old, seed, run)
+            found = find_release_parts(against, old, seed, run, pictures=pictures)
             if found.parts:  # more permutations are worth their time where the first ones found something
-                found = find_release_parts(against, old, seed + 1, run, PERMUTATIONS, others)
+                found = find_release_parts(against, old, seed + 1, run, PERMUTATIONS, others, pictures)
             yield _surest_part(against, found, name, margin, alpha), found
 
 

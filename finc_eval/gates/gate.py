@@ -295,7 +295,7 @@ def _open_sets(
     """Open the sets of a gate as its policy asks for, and check that they are of its extractor."""
     sets = GateSets.open(
         samples_of(gen),
-        [samples_of(one) for one in baselines],
+        [samples_of(baseline) for baseline in baselines],
         samples_of(ref),
         policy.groups,
         run,

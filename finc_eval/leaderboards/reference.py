@@ -313,7 +313,8 @@ def _find_faults(
 
     Also return the kinds of each model's samples and the reference.
     """
-    pictures, silently = measure_pictures(ref), replace(run, progress=silent)
+    silently = replace(run, progress=silent)
+    pictures = measure_pictures(ref, silently)
     found, kinds = {}, {}
     for number, (name, samples) in enumerate(models.items()):
         run.progress(FIND_FAULTS, number, len(models))

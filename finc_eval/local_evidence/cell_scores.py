@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from finc_eval.local_evidence.inputs import Indices
+from finc_eval.local_evidence.inputs import Indices, grid_of
 from finc_eval.local_evidence.permutations import FOLDS, Array, Permutations, Scores
 
 RIDGE = 0.003  # λ, in parts of the mean eigenvalue of G
@@ -65,11 +64,16 @@ class Windows:
     usual: Array
 
     def heat(self, place: int) -> Array:
-        """Return the scores of the windows of a sample, shape (g, g), in units of the deviation of its fold."""
+        """Return the scores of the windows of a sample, shape (g, g), in units of the deviation of its fold.
+
+        Of three grids, each window has its score farthest from 0.
+        """
         fold = self.folds[place]
         scores = self.cells.rows(np.array([place]))[0] @ self.coefficients[fold] / self.usual[1, fold]
-        side = isqrt(len(scores))
-        return np.asarray(scores.reshape(side, side), np.float64)
+        grids, side = grid_of(len(scores))
+        by_time = scores.reshape(grids, side * side)
+        farthest = np.take_along_axis(by_time, np.abs(by_time).argmax(0)[None], 0)
+        return np.asarray(farthest.reshape(side, side), np.float64)
 
     def high_of(self, values: NDArray[np.int8]) -> Array:
         """Return "high" of the pictures of a further set, (m,), from cells, (m, w, c), by each classifier in turn."""
@@ -111,7 +115,8 @@ class CenteredCells:
         total = np.sum([portion.sum((0, 1), dtype=np.float64) for portion in portions], 0)
         squares = sum(float(np.square(portion).sum(dtype=np.float64)) for portion in portions) / (n * windows)
         scale = (SQUARES / squares) ** 0.5 if squares > 0 else 1.0
-        place = _places(isqrt(windows))
+        grids, side = grid_of(windows)
+        place = np.tile(_places(side), (grids, 1))
         mean = np.concatenate([total / (n * windows) * scale, place.mean(0)]).astype(np.float32)
         return cls(values, scale, place, mean)
 

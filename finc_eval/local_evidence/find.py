@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import UsageError
-from finc_eval.local_evidence.inputs import LocalInput
+from finc_eval.local_evidence.inputs import LocalInput, grid_of
 from finc_eval.local_evidence.looked import look
 from finc_eval.local_evidence.permutations import permute
 from finc_eval.local_evidence.result import LocalEvidence
@@ -77,6 +76,8 @@ def _shared(gen: LocalInput, ref: LocalInput) -> dict[str, NDArray[Any]]:
             raise UsageError(f"{name} have the shapes {array.shape} and {other.shape}: make both in the same way")
         shared[name] = np.concatenate([array, other])
     cells = shared.get("cells")
-    if cells is not None and (cells.ndim != 3 or isqrt(cells.shape[1]) ** 2 != cells.shape[1]):
-        raise UsageError(f"cells must have shape (n, w, c) with w windows of a square grid, got {cells.shape}")
+    if cells is not None:
+        if cells.ndim != 3:
+            raise UsageError(f"cells must have shape (n, w, c), the numbers of each window, got {cells.shape}")
+        grid_of(cells.shape[1])
     return shared

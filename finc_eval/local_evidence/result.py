@@ -12,6 +12,8 @@ Side = Literal["more", "less"]
 
 Heat = tuple[tuple[float, ...], ...]
 
+UPSIDE_DOWN = "upside down"
+"""Name of a part of pictures that are turned by 180°; other names say what pictures have."""
 
 SHOWN = 12  # samples of a part with a heat map: as many as a page shows
 

@@ -130,11 +130,8 @@ class Causes:
 
     def _starts(self, alarm: Alarm) -> NDArray[np.int64]:
         """Return the evaluations at which a change may have begun, by their number."""
-        steps = self.history.steps.tolist()
-        low, high = sorted(steps.index(alarm.since if step is None else step) for step in (alarm.since, alarm.likely))
-        may_be = np.array(self.history.possible_starts(self._place(alarm) - 1))
-        may_be[low : high + 1] = True
-        return np.flatnonzero(may_be)
+        first, last = np.searchsorted(self.history.steps, alarm.since_interval)
+        return np.arange(first, last + 1)
 
     def _explains(self, cause: Alarm, other: Alarm) -> bool:
         """Return whether hardly anything of a change is left among the samples without another thing.

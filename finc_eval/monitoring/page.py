@@ -10,7 +10,7 @@ from markupsafe import Markup
 from finc_eval.core.words import join_words, plural
 from finc_eval.findings.finding import Finding
 from finc_eval.monitoring.course import Course, Followed
-from finc_eval.monitoring.followed import Alarm
+from finc_eval.monitoring.followed import Alarm, start_text
 from finc_eval.monitoring.steps import step_text
 from finc_eval.report import Page
 from finc_eval.report.drawings import Axis, drawing, line, mark, text
@@ -39,8 +39,8 @@ def says(course: Course) -> dict[str, str]:
     copies = [finding.text for finding in course.findings if finding.kind == "copy"]
     found = {"copies": _sentence(copies)} if copies else {}
     found["alarms"] = _say_findings(course)
-    if course.keep is not None:
-        found["keep"] = f"Keep step {step_text(course.keep)}. {course.why}"
+    if course.steps:
+        found["keep"] = course.why if course.keep is None else f"Keep step {step_text(course.keep)}. {course.why}"
     return found
 
 
@@ -91,9 +91,10 @@ def _alarms(course: Course) -> TextTable:
         {
             "What": lambda finding: finding.name,
             "Raised at step": of_alarm(lambda alarm: step_text(alarm.step)),
+            "Since step": of_alarm(lambda alarm: start_text(alarm.since, alarm.since_interval)),
             "What has changed": lambda finding: finding.text,
             "Before": of_alarm(lambda alarm: number(alarm.before)),
-            "Since then": of_alarm(lambda alarm: number(alarm.after)),
+            "Now": of_alarm(lambda alarm: number(alarm.after)),
             "Last evaluation": of_alarm(lambda alarm: _value(last.get(alarm.name))),
             "What follows from it": lambda finding: join_words(finding.explains) or "–",
             "Samples": lambda finding: ", ".join(finding.ids[:NAMED]) or "–",

@@ -81,6 +81,7 @@ def test_vectors_that_exist_already(form):
         lance.write_dataset(table, "vectors.lance", max_rows_per_group=32)
         replaced = [
             ("import pyarrow.dataset", "import lance"),
+            ("fragment_readahead=0", "batch_readahead=4"),
             ('pyarrow.dataset.dataset("embeddings")', 'lance.dataset("vectors.lance")'),
         ]
     else:

@@ -46,7 +46,7 @@ def scored(rng, looks, things, silent, shift=0.0):
     scores = rng.normal(size=(looks, things))
     scores[looks // 2 :, 0] += shift
     scores[rng.random(scores.shape) < silent] = np.nan
-    least = min(np.exp(-closed_e_values(weigh(scores[:look]).log_e)).min() for look in range(1, looks + 1))
+    least = min(np.exp(-closed_e_values(weigh(scores[:look]))).min() for look in range(1, looks + 1))
     yield Drawn("Course.alpha", min(1.0, least), is_null=shift == 0)
 
 

@@ -100,13 +100,13 @@ def gate_privately(
         raise UsageError(f"against a private sketch, a release has one baseline, got {len(baselines)}: pass one")
     old = {BASELINE: baselines[0]} if baselines else {}
     given = {GEN: gen, **old} | ({} if anchor is None else {ANCHOR: anchor})
-    opened = open_embeddings({label: samples_of(one) for label, one in given.items()}, extractor, run, [sketch.space])
+    opened = open_embeddings({label: samples_of(each) for label, each in given.items()}, extractor, run, [sketch.space])
     policy.check_space(sketch.space)
     sets = _as_gate_sets(opened, given, extractor)
     evidence = [*distance_evidence(sets, sketch, policy.private, run)] if policy.private else []
     evidence += basic_evidence(sets, policy.basics, run) if policy.basics else ()
     judged = judge(evidence, policy.alpha, policy.interim)
-    shown = shown_limits(judged, [KindEvidence(one) for one in evidence])
+    shown = shown_limits(judged, [KindEvidence(limit) for limit in evidence])
     limits = tuple(limit for limit, _ in shown)
     infos = sets.opened.infos | {REF: SetInfo("private reference", None, sketch.m, sketch.digest, from_sketch=True)}
     guarantees = join_words([f"({each.epsilon:g}, {each.delta:g})-DP" for each in sketch.guarantees])

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from _private import sketch_of
+from _private import sketch_of_known_noise
 from typer.testing import CliRunner
 
 import finc_eval as fe
@@ -26,7 +26,7 @@ SETTINGS_OF_SAMPLES = [
 
 @pytest.fixture(scope="module")
 def sketch(sets, transform):
-    return sketch_of(sets[1], transform)
+    return sketch_of_known_noise(sets[1], transform)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_a_board_is_written_with_its_guarantee_and_read_back(board, sketch, tmp_
 def test_no_output_has_anything_of_the_private_set(sets, transform, models, tmp_path):
     """The name and the digest of the private set are nowhere: the digest of the reference is of what was released."""
     np.save(tmp_path / "patients.npy", sets[1])
-    sketch = sketch_of(str(tmp_path / "patients.npy"), transform)
+    sketch = sketch_of_known_noise(str(tmp_path / "patients.npy"), transform)
     sketch.save(tmp_path / "ref.h5")
     for name, gen in models.items():
         np.save(tmp_path / f"{name}.npy", gen)
