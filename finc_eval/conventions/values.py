@@ -27,7 +27,7 @@ from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddi
 from finc_eval.embeddings.job import Job
 from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.extractors.card import Card, NetworkPrecision
-from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.network import CardNetwork
 from finc_eval.measures.mmd import unit_length
 from finc_eval.samples.shards import random_subset
 from finc_eval.samples.source import Source
@@ -44,7 +44,7 @@ class Pictures:
     card: Card
     precision: NetworkPrecision
     run: Run
-    _made: dict[str, Callable[[int | None], Embedder]] = field(default_factory=dict)
+    _made: dict[str, Callable[[int | None], CardNetwork]] = field(default_factory=dict)
 
     @cached_property
     def looks(self) -> dict[str, Look]:
@@ -65,11 +65,11 @@ class Pictures:
     def _card(self, name: object) -> Card:
         return plain_card(self.card) if name is None else (self.cards | self.networks)[str(name)]
 
-    def _embedder(self, card: Card) -> Callable[[int | None], Embedder]:
+    def _embedder(self, card: Card) -> Callable[[int | None], CardNetwork]:
         """Return the network of a card; cards that only resize otherwise have the network of this one."""
         base = plain_card(self.card) if card.name == self.card.name else card
         if base.name not in self._made:
-            self._made[base.name] = lru_cache(lambda size: Embedder(base, self.run.device, self.precision, size))
+            self._made[base.name] = lru_cache(lambda size: CardNetwork(base, self.run.device, self.precision, size))
         return self._made[base.name]
 
     def embed(self, label: str, look: object, card_name: object, tell: Progress) -> Embeddings:

@@ -301,8 +301,8 @@ def test_clips_have_cells_only_of_their_frames():
 
 def test_cells_of_a_clip_are_means_over_thirds_of_its_frames(pixels):
     card = replace(CARD.by_frames(), clip=Clip(5, 1, 1, "hold"))
-    frames = Embedder(CARD, "cpu").with_cells(pixels)[1].float()
-    _, cells = Embedder(card, "cpu").with_cells(torch.stack([pixels, pixels.flip(0)]))
+    frames = CardNetwork(CARD, "cpu").with_cells(pixels)[1].float()
+    _, cells = CardNetwork(card, "cpu").with_cells(torch.stack([pixels, pixels.flip(0)]))
     thirds = torch.cat([part.mean(0) for part in (frames[:2], frames[2:4], frames[4:])])
     back = torch.cat([part.mean(0) for part in (frames[3:], frames[1:3], frames[:1])])
     assert cells.shape == (2, 147, 240)

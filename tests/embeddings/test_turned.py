@@ -12,7 +12,7 @@ from finc_eval.embeddings.recipe import space_of
 from finc_eval.embeddings.stored import turned
 from finc_eval.embeddings.stored.turned import Turner
 from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.network import CardNetwork
 from finc_eval.extractors.preprocess import resize_frames
 
 CARD, RUN = load_card("efficientnet-lite0"), Run(device="cpu")
@@ -37,7 +37,7 @@ def test_pictures_are_resized_and_then_turned():
     found = turn()
     chosen = IMAGES[np.searchsorted(LOOKED, ROWS)]
     ready = np.stack([resize_frames(image, CARD.preprocessing)[::-1, ::-1] for image in chosen])
-    expected = Embedder(replace(CARD, cells=None, extra={}), "cpu")(torch.from_numpy(ready.copy())).numpy()
+    expected = CardNetwork(replace(CARD, cells=None, extra={}), "cpu")(torch.from_numpy(ready.copy())).numpy()
     np.testing.assert_array_equal(found.rows, ROWS)
     np.testing.assert_allclose(found.values, expected, atol=1e-4)
 

@@ -27,7 +27,7 @@ REVIEWED = {
         "naming/kept_values.py": {"folder_of_columns() / f'{digest}.npz'"},
         "same_ids/kept.py": {"folder_of_pairs() / f'{sha256_of(keys, *self.names)}.npz'"},
         "core/provenance.py": {"Path(sys.argv[0])"},
-        "cli/app.py": {"Path(args[0])"},
+        "cli/command.py": {"Path(args[0])"},
         "demo/planted.py": {"folder_inside(folder, kind) / f'{number:04d}.png'"},
         "demo/prompts.py": {"folder / name"},
         "demo/run.py": {"out / 'samples' / name", "out / f'{name}.h5'"},

@@ -30,7 +30,7 @@ from finc_eval.extractors.weights import locate
 if TYPE_CHECKING:
     from PIL import Image
 
-    from finc_eval.extractors.network import Embedder
+    from finc_eval.extractors.network import CardNetwork
 
 TURNED = 300
 """Pictures of a set that are embedded upside down. Each takes as long as its embedding: 21 ms on a core, 6 s in all."""
@@ -67,7 +67,7 @@ class Turner:
     def __init__(self, card: Card, run: Run, rows: Indices, places: Indices, path: Path) -> None:
         self._card, self._run, self._rows, self._places, self._path = card, run, rows, places, path
         self._values = _read(path, (len(rows), card.output.dimension))
-        self._embedder: Embedder | None = None
+        self._embedder: CardNetwork | None = None
         self._made: list[Floats] = []
 
     @classmethod
@@ -114,10 +114,10 @@ class Turner:
     def _embed(self, images: Sequence[Image.Image]) -> Floats:
         import torch  # seconds of import, and of the network, which kept embeddings do not need
 
-        from finc_eval.extractors.network import Embedder
+        from finc_eval.extractors.network import CardNetwork
 
         if self._embedder is None:
-            self._embedder = Embedder(self._card, self._run.torch_device)
+            self._embedder = CardNetwork(self._card, self._run.torch_device)
         ready = [resize_frames(np.asarray(image.convert("RGB")), self._card.preprocessing) for image in images]
         turned = np.stack(ready)[:, ::-1, ::-1].copy()
         return self._embedder(torch.from_numpy(turned)).cpu().numpy()
