@@ -1,11 +1,12 @@
 """Measure how often a comparison claims a difference between two sets of one law.
 
-    python benchmarks/first_sentence.py [whole | sets | looks | power] [--regime … --runs … --jobs …]
+    python benchmarks/first_sentence.py [whole | local | sets | looks | power] [--regime … --runs … --jobs …]
 
-*whole*: whole comparisons; anything is whatever their headline claims. *sets* and *looks*: these tests alone, which are
-cheap. *sets* is also measured as `kinds`, boards and gates take it, and as two releases without samples do. *power*:
-slight changes of every sample, 500 against 500, and 60 clips against 60, where all or a quarter are twice as fast;
-found by the test of the sets, and by the MMD of a Gaussian kernel with the median distance and 199 permutations.
+*whole*: whole comparisons; anything is whatever their headline claims. *local*: whole comparisons of embedded pictures
+with their cells, as of two folders (see `_pool.py`). *sets* and *looks*: these tests alone, which are cheap. *sets* is
+also measured as `kinds`, boards and gates take it, and as two releases without samples do. *power*: slight changes of
+every sample, 500 against 500, and 60 clips against 60, where all or a quarter are twice as fast; found by the test of
+the sets, and by the MMD of a Gaussian kernel with the median distance and 199 permutations.
 
 Every regime draws two sets of one law, n against m. *photographs*: disjoint random parts of real photographs, with
 their pictures, in features of EfficientNet-Lite0; *skewed*: of classes by Zipf's law; *mixed*: of photographs, gray
@@ -21,6 +22,7 @@ from functools import cache
 
 import numpy as np
 from _designs import digits, same_law
+from _pool import LOCAL
 from _record import record
 from _regimes import DIGITS, FEATURES, LOOKS, SETS, WHOLE, clips
 from _runs import counted, rate, run
@@ -32,6 +34,7 @@ from finc_eval.comparison.score_pass import score_sets
 from finc_eval.comparison.sets_test import sets_p_value, unit_features
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.run import Run
+from finc_eval.findings import local, visible
 from finc_eval.naming import measured
 from finc_eval.naming.looks import find_looks
 from finc_eval.numerics.exchanges import MeanLaw
@@ -51,10 +54,23 @@ def whole(regime, seed):
     """Return the smallest p-values of a comparison of two sets of one law, and what its headline says."""
     measured.measure_looks = measure_once
     sets, options = WHOLE[regime](np.random.default_rng(seed))
-    found = fe.compare(*sets, **options, **of_rows(sets, seed))
+    return claimed(fe.compare(*sets, **options, **of_rows(sets, seed)))
+
+
+def local_too(regime, seed):
+    """Return what `whole` does, of two sets of embedded pictures."""
+    measured.measure_looks = visible.measure_looks = measure_once
+    local.measure_likeness = likeness_once
+    sets, options = LOCAL[regime](np.random.default_rng(seed))
+    return claimed(fe.compare(*sets, **options, **of_rows(sets, seed)))
+
+
+def claimed(found):
+    """Return the smallest p-values of a comparison, and its headline."""
     words = found.prompts.words if found.prompts else ()
     return {
         "sets": found.sets_p_value,
+        "local": found.local_p_value,
         "looks": min((one.p_value for one in found.looks), default=1.0),
         "kinds": min((one.p_value for one in found.kinds), default=1.0),
         "words": min((one.p_value for one in words), default=1.0),
@@ -103,7 +119,17 @@ def measure_once(images):
     return np.stack([values for values, _ in found]), np.stack([residuals for _, residuals in found])
 
 
-MEASURE = measured.measure_looks
+@cache
+def likeness(content):
+    size, pixels = content
+    return LIKENESS(Image.frombytes("RGB", size, pixels))
+
+
+def likeness_once(image):
+    return likeness((image.size, image.convert("RGB").tobytes()))
+
+
+MEASURE, LIKENESS = measured.measure_looks, local.measure_likeness
 
 
 def looks_alone(regime, seed):
@@ -204,7 +230,7 @@ def below(runs, key, level):
 
 def claims(one):
     """Return whether the headline of a run claims anything: see `finc_eval.comparison.headline`."""
-    beside = [one[key] for key in ("sets", "looks", "words") if one[key] is not None]
+    beside = [one[key] for key in ("sets", "local", "looks", "words") if one.get(key) is not None]
     return one["kinds"] <= ALPHA or min(beside) <= BESIDE_ALPHA or not one["headline"].startswith(NOTHING)
 
 
@@ -220,6 +246,22 @@ def report_whole(found):
         for regime, runs in found.items()
     ]
     record("first_sentence", rows, f"runs that claim a difference, with 95 % intervals; r = {FEATURES}", total=sum_up)
+
+
+def report_local(found):
+    rows = [
+        {
+            "regime": regime,
+            "local p ≤ .05": below(runs, "local", ALPHA),
+            "local": below(runs, "local", BESIDE_ALPHA),
+            "the sets": below(runs, "sets", BESIDE_ALPHA),
+            "a look": below(runs, "looks", BESIDE_ALPHA),
+            "kinds": below(runs, "kinds", ALPHA),
+            "the headline": rate([{"claims": not one["headline"].startswith(NOTHING)} for one in runs], "claims"),
+        }
+        for regime, runs in found.items()
+    ]
+    record("first_sentence_local", rows, "runs that claim a difference, with 95 % intervals", total=sum_up)
 
 
 def report_alone(key, levels, others=()):
@@ -265,6 +307,7 @@ def report_power(found):
 OTHERS = ("of kinds", "of releases")  # with p ≤ .0125
 PARTS = {
     "whole": ("first_sentence", WHOLE, whole, report_whole, RUNS),
+    "local": ("first_sentence_local", LOCAL, local_too, report_local, CHEAP),
     "sets": ("first_sentence_sets", SETS, sets_alone, report_alone("sets", (ALPHA, BESIDE_ALPHA), OTHERS), CHEAP),
     "looks": ("first_sentence_looks", LOOKS, looks_alone, report_alone("looks", (BESIDE_ALPHA,)), CHEAP),
     "power": ("first_sentence_power", CHANGES, power, report_power, 40),

@@ -31,7 +31,7 @@ from finc_eval.samples.shards import select_shard, shard_path
 from finc_eval.samples.source import Samples
 
 if TYPE_CHECKING:
-    from finc_eval.extractors.network import Embedder
+    from finc_eval.extractors.network import CardNetwork
 
 
 def extract(
@@ -180,11 +180,11 @@ class SetExtraction:
         cache.grids = grids_among(samples, cache.profile)
         return cache
 
-    def _new_embedder(self, compiled_for: int | None) -> Embedder:
+    def _new_embedder(self, compiled_for: int | None) -> CardNetwork:
         # Seconds of import, which a cache that exists already does not need.
-        from finc_eval.extractors.network import Embedder
+        from finc_eval.extractors.network import CardNetwork
 
-        return Embedder(self._card, self._run.device, self._how.precision, compiled_for)
+        return CardNetwork(self._card, self._run.device, self._how.precision, compiled_for)
 
 
 def extract_all(

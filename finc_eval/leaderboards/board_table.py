@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from finc_eval.core.words import figure, join_words, points
+from finc_eval.findings.visible import Visible
 from finc_eval.leaderboards.result import Leaderboard, Place
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.leaderboards.yardsticks import SPLITS
@@ -172,3 +173,10 @@ def gap_text(criterion: Criterion, gap: float) -> str:
         return f"{points(gap).removeprefix('+')} points"
     times = " × 10⁻³" if _scale(criterion) > 1 else ""
     return figure(gap * _scale(criterion), ".3g") + times
+
+
+def would_be_seen(board: Leaderboard) -> dict[str, str]:
+    """Return what would have been found of each model without a fault, in a sentence; none where it is not known."""
+    known = [row.visible for row in board.rows if row.visible is not None]
+    visible = Visible.of_all(known)
+    return {"seen": visible.sentence((0, 0))} if visible.others else {}

@@ -50,7 +50,6 @@ REVIEWED = {
         },
         "private/kahm/federated.py": {"Path(folder) / f'{party}.distances.h5'"},
         "samples/shards.py": {"out.with_name(f'{out.stem}.{number:0{len(str(of))}}-of-{of}{out.suffix}')"},
-        "shards/on_ray.py": {"Path(row['path'])"},
     },
     "the name was found by listing a folder that the caller named": {
         "core/remote/mirror.py": {"Path(where, name)"},

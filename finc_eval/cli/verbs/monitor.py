@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval import report
 from finc_eval.cli.options import Json, Work, check_given, embeds
-from finc_eval.cli.output import Force, check_suffix, refuse_loss, warn_of_large
+from finc_eval.cli.output import Force, check_suffix, print_result, refuse_loss, warn_of_large
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.storage import claim
@@ -84,6 +83,5 @@ def monitor(
     if as_json:
         print_data(course.to_json())
         return
-    report.show(course)
-    print("", out, sep="\n")
+    print_result(course, [out])
     warn_of_large(out)
