@@ -26,6 +26,7 @@ from finc_eval.monitoring.measuring import (
     middles_of,
     with_own_repeats,
     without_aligned,
+    without_copied,
     without_fitted,
 )
 from finc_eval.monitoring.seen import SeenRepeats
@@ -310,7 +311,7 @@ def measure_reference(
     )
     part = of_fitted()
     middles = middles_of(part, basis)
-    parts = without_fitted(part, basis), of_rest(middles=middles)
+    parts = without_fitted(part, basis), without_copied(of_rest(middles=middles), basis)
     each = zip(parts, rows, strict=True)
     whole = join_parts(with_columns(part, columns, Subset(reference, own), None) for part, own in each)
     own = Subset(reference, rows[1][:FITTED])  # the radius of repeats follows from the others

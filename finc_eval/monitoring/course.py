@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
@@ -19,7 +19,7 @@ from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.followed import DIVERSITY, REPEATS, WITHIN_PROMPTS, Alarm, CopiesAtStep
+from finc_eval.monitoring.followed import COPIED, DIVERSITY, REPEATS, WITHIN_PROMPTS, Alarm, CopiesAtStep
 from finc_eval.monitoring.steps import step_text
 from finc_eval.numerics.families import closed_e_values
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DRAWN = 6  # courses without an alarm that are drawn, if there is none with: a page of a paper has room for six
 SIZE = 6.0, 1.5  # inches of a course: six of them fill a page of 9 inches
 COLLAPSING = (DIVERSITY, WITHIN_PROMPTS)  # less of these is a collapse
-WORTHLESS = {REPEATS: "its samples repeat"}  # things that no step to keep has more of than before
+WORTHLESS = {REPEATS: "its samples repeat", COPIED: "it copies"}  # things that no step to keep has more of than before
 DISTANCES = (
     "distance in φ to the reference",
     "distance in φ to the first evaluation",
@@ -147,15 +147,17 @@ def course_of(
     alpha: float,
     warnings: Sequence[str],
     copies: Sequence[CopiesAtStep],
+    unions: Collection[str] = (),
 ) -> Course:
     """Return the course of a history.
 
-    `names` are of all followed things, and `noise` is the squared norm of the covariance of φ in the reference.
+    `names` are of all followed things, and `noise` is the squared norm of the covariance of φ in the reference. Kinds
+    that are `unions` of others are left out unless they have an alarm.
     """
-    places = np.flatnonzero(history.is_followed)
+    places, alarmed = np.flatnonzero(history.is_followed), {alarm.name for alarm in alarms}
     evidence = np.exp(closed_e_values(weigh(history.scores[:, places])))
     means, (reference, _) = history.means(), history.before_and_after(0)
-    keep, why = choose_step(history, alarms, copies, noise)
+    keep, why = choose_step(history, names, alarms, copies, noise)
     distances: list[list[float]] = history.distances.T.tolist()
     return Course(
         tuple(history.steps.tolist()),
@@ -165,6 +167,7 @@ def course_of(
                 names[place], _number(reference[place]), tuple(map(_number, means[:, place])), float(evidence[order])
             )
             for order, place in enumerate(places.tolist())
+            if names[place] not in unions or names[place] in alarmed
         ),
         tuple(alarms),
         to_reference=tuple(distances[0]),
@@ -187,7 +190,7 @@ def _number(value: float) -> float | None:
 
 
 def choose_step(
-    history: Evaluations, alarms: Sequence[Alarm], copies: Sequence[CopiesAtStep], noise: float
+    history: Evaluations, names: Sequence[str], alarms: Sequence[Alarm], copies: Sequence[CopiesAtStep], noise: float
 ) -> tuple[float | None, str]:
     """Return the step to keep, and why: before any change may have begun, nearest to the reference, and late.
 
@@ -196,13 +199,14 @@ def choose_step(
 
     Args:
         history: all evaluations.
+        names: names of all followed things.
         alarms: the alarms.
         copies: samples of evaluations that are also in the reference.
         noise: squared norm of the covariance of φ in the reference.
     """
     if not history.count:
         return None, "There was no evaluation yet."
-    is_sound, why_not = _sound(history, alarms, copies)
+    is_sound, why_not = _sound(history, names, alarms, copies)
     if not is_sound.any():
         return None, f"No step is to be kept: {why_not}."
     first = min((alarm.since_interval[0] for alarm in alarms), default=np.inf)
@@ -223,16 +227,22 @@ def choose_step(
 
 
 def _sound(
-    history: Evaluations, alarms: Sequence[Alarm], copies: Sequence[CopiesAtStep]
+    history: Evaluations, names: Sequence[str], alarms: Sequence[Alarm], copies: Sequence[CopiesAtStep]
 ) -> tuple[NDArray[np.bool_], str]:
     """Mark evaluations that neither copy nor repeat nor have collapsed, (t,), and say of the others why not."""
     is_sound, why = np.ones(history.count, bool), []
     for alarm in alarms:
-        # A generator that was never as diverse as the reference has not collapsed.
-        is_collapse = alarm.name in COLLAPSING and alarm.after < alarm.before and alarm.since > history.steps[0]
-        if is_collapse or (alarm.name in WORTHLESS and alarm.after > alarm.before):
-            is_sound &= history.steps < alarm.since_interval[0]
-            why.append(f"from step {step_text(alarm.since_interval[0])} on {WORTHLESS.get(alarm.name, 'it collapses')}")
+        first, is_more = alarm.since_interval[0], alarm.after > alarm.before
+        is_from_first = first <= history.steps[0]
+        if alarm.name in COLLAPSING and not is_more and not is_from_first:  # else it was never as diverse
+            is_sound &= history.steps < first
+            why.append(f"from step {step_text(first)} on it collapses")
+        elif alarm.name == REPEATS and is_more and is_from_first:  # which evaluations show it
+            is_sound &= history.means()[:, names.index(REPEATS)] <= alarm.before
+            why.append("steps whose samples repeat")
+        elif alarm.name in WORTHLESS and is_more:
+            is_sound &= history.steps < first
+            why.append(f"from step {step_text(first)} on {WORTHLESS[alarm.name]}")
     with_copies = [one.step for one in copies if one.step in history.steps]
     if with_copies:
         is_sound &= ~np.isin(history.steps, with_copies)

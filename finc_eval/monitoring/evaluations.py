@@ -15,7 +15,7 @@ from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.words import plural
-from finc_eval.monitoring.evidence.change_points import Change, estimate_change
+from finc_eval.monitoring.evidence.change_points import ChangePoint, estimate_change
 from finc_eval.monitoring.exchange import BINS, MAX_BAG, Array, Counts, bins_of, score_of_ranks, score_of_shares
 from finc_eval.monitoring.shown import ShownSamples
 
@@ -183,7 +183,7 @@ class Evaluations:
         before = self.reference + self.sums[:start].sum(0)
         return _divide(before), _divide(self.sums[start:].sum(0))
 
-    def change_of(self, thing: int, raised: int) -> Change:
+    def change_of(self, thing: int, raised: int) -> ChangePoint:
         """Estimate the change of a thing whose alarm was raised at an evaluation, by the number of this."""
         place = thing - len(self.shares)
         spread = self.spread[place] if place >= 0 else np.nan

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr
 
 from finc_eval.core.words import plural
 from finc_eval.findings.finding import Finding, What
@@ -13,6 +14,7 @@ from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.columns import FollowedColumn
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.followed import (
+    COPIED,
     MOVED,
     NEW_KINDS,
     REPEATS,
@@ -59,14 +61,14 @@ def kind_of(name: str) -> What:
         return "look"
     if name in (*MOVED, WITHIN_PROMPTS):
         return "sets"
-    if name == REPEATS:
-        return "repeat"
+    if name in (REPEATS, COPIED):
+        return "repeat" if name == REPEATS else "copy"
     return "metric" if name in (BROKEN, *SCORES) else "kind"
 
 
 @dataclass(frozen=True, eq=False)
 class Followings:
-    """What alarms are said from: all evaluations, and the names and words of followed things.
+    """Everything that alarms are written from: all evaluations, and the names and words of followed things.
 
     Attributes:
         history: all evaluations.
@@ -99,7 +101,8 @@ class Followings:
         for place in order[adjusted[order] >= -np.log(alpha)].tolist():
             name, e_value = self.names[int(followed[place])], float(np.exp(adjusted[place]))
             alarm = self.describe(Alarm(step, name, "", step, 0.0, 0.0, (step, step), evidence=e_value), said)
-            if waited[place] >= -np.log(alpha) or not (name in looks and names_nothing(alarm)):
+            is_ripe = waited[place] >= -np.log(alpha) or not (name in looks and names_nothing(alarm))
+            if is_ripe and (name != COPIED or alarm.after > alarm.before):  # fewer are not a fault
                 found.append(alarm)
         return found
 
@@ -143,47 +146,64 @@ class Followings:
             found.append(self.describe(alarm, found))
         return found
 
+    def findings(
+        self,
+        alarms: Sequence[Alarm],
+        copies: Sequence[CopiesAtStep],
+        follows: Follows,
+        ids: Callable[[str, bool, bool], tuple[str, ...]],
+        parts: Mapping[str, str],
+    ) -> tuple[Finding, ...]:
+        """Return what a monitor has found: copies, then each cause once, the largest now first.
 
-def findings_of(
-    alarms: Sequence[Alarm],
-    copies: Sequence[CopiesAtStep],
-    follows: Follows,
-    ids: Callable[[str, bool, bool], tuple[str, ...]],
-    parts: Mapping[str, str],
-    columns: Mapping[str, FollowedColumn],
-) -> tuple[Finding, ...]:
-    """Return what a monitor has found: copies, then each cause once, in the order of the alarms.
+        Distances and diversity, which any cause moves, stand last.
 
-    Args:
-        alarms: the alarms.
-        copies: samples that are also in the reference, by step.
-        follows: what follows from the alarms.
-        ids: function that returns ids of samples by the name of a thing, and whether there are more of it, and a share.
-        parts: id of each followed kind, by its name.
-        columns: columns of the user, by name.
-    """
-    found = [_of_copies(copies, ids("copies", True, True))] if copies else []
-    for alarm in alarms:
-        if alarm.name in follows:
-            continue
-        column, is_more = columns.get(alarm.name), alarm.after > alarm.before
-        is_part = is_share(alarm.name) if column is None else column.is_flag
-        found.append(
-            Finding(
-                alarm.finding or alarm.name,
-                kind_of(alarm.name) if column is None else "column",
-                not is_part,
-                alarm.after if is_part else None,
-                alarm.before if is_part else None,
-                None,
-                (parts[alarm.name],) if alarm.name in parts else (),
-                text=alarm.text,
-                ids=ids(alarm.name, is_more, is_part),
-                e_value=alarm.evidence,
-                explains=tuple(said for thing, (_, said) in follows.items() if _root(thing, follows) == alarm.name),
+        Args:
+            alarms: the alarms.
+            copies: samples that are also in the reference, by step.
+            follows: what follows from the alarms.
+            ids: function that returns ids of samples by the name of a thing, and whether there are more of it, and a
+                share.
+            parts: id of each followed kind, by its name.
+        """
+        is_said = any(alarm.name == COPIED for alarm in alarms)
+        found = [_of_copies(copies, ids("copies", True, True))] if copies and not is_said else []
+        causes = [alarm for alarm in alarms if alarm.name not in follows]
+        order = sorted(causes, key=lambda alarm: (alarm.name != COPIED, alarm.name in MOVED, -self._size(alarm)))
+        for alarm in order:
+            column, is_more = self.columns.get(alarm.name), alarm.after > alarm.before
+            is_part = self._is_part(alarm)
+            found.append(
+                Finding(
+                    alarm.finding or alarm.name,
+                    kind_of(alarm.name) if column is None else "column",
+                    not is_part,
+                    alarm.after if is_part else None,
+                    alarm.before if is_part else None,
+                    None,
+                    (parts[alarm.name],) if alarm.name in parts else (),
+                    text=alarm.text,
+                    ids=ids(alarm.name, is_more, is_part),
+                    e_value=alarm.evidence,
+                    explains=tuple(said for thing, (_, said) in follows.items() if _root(thing, follows) == alarm.name),
+                )
             )
-        )
-    return tuple(found)
+        return tuple(found)
+
+    def _is_part(self, alarm: Alarm) -> bool:
+        """Return whether an alarm is on a share of samples."""
+        column = self.columns.get(alarm.name)
+        return is_share(alarm.name) if column is None else column.is_flag
+
+    def _size(self, alarm: Alarm) -> float:
+        """Return how large a change is now: the part of all samples by which both laws differ, 0 to 1.
+
+        Of a score, the laws are normal with the spread of the reference: 2·Φ(|Δ|/2σ) − 1.
+        """
+        apart = abs(alarm.after - alarm.before)
+        if self._is_part(alarm) or alarm.name not in self.names:
+            return apart
+        return float(2 * ndtr(apart / (2 * self.history.spread_of(self.names.index(alarm.name)))) - 1)
 
 
 def _root(thing: str, follows: Follows) -> str:

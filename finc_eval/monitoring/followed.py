@@ -10,8 +10,8 @@ from finc_eval.core.words import percent, quote
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.traits import TRAITS, Trait
 
-NEW_KINDS, REPEATS = "new kinds", "repeats"
-SHARES = (NEW_KINDS, REPEATS)  # shares besides those of kinds
+NEW_KINDS, COPIED, REPEATS = "new kinds", "copies", "repeats"
+SHARES = (NEW_KINDS, COPIED, REPEATS)  # shares besides those of kinds
 FIT = "fit"  # name of the fit of samples to their prompts
 DISTANCE, DIVERSITY, WITHIN_PROMPTS = "distance", "diversity", "diversity within prompts"
 SCORES = (DISTANCE, DIVERSITY, WITHIN_PROMPTS, FIT)  # scores besides looks
@@ -34,7 +34,7 @@ class Alarm(Record):
         name: name of the followed thing.
         text: what it is now, since when, and what it was before.
         since: step from which it has changed, estimated from all evaluations.
-        before: share, or mean, before the first step of `since_interval`, with the reference.
+        before: share, or mean, of the reference and the steps before it may have changed.
         after: share, or mean, at the last evaluation.
         since_interval: first and last step from which it may have changed, at 95 %.
         after_interval: interval of `after`, at 95 %; None of what needs no evidence.
@@ -103,12 +103,14 @@ def start_text(since: float, interval: tuple[float, float]) -> str:
 def say(name: str, before: float, after: float, spread: float, words: str = "") -> str:
     """Return what has changed, from the value before, the value now, and the spread of the reference.
 
-    `words` are for a kind, for new kinds, or for the repeats.
+    `words` are for a kind, for new kinds, for the copies, or for the repeats.
     """
     if not is_share(name):
         in_spreads = f"{(after - before) / spread:+.1f} σ".replace("-", "−")
         size = _relative(before, after) if name in RELATIVE and before > 0 else in_spreads
         return _of_score(name, after > before, size)
+    if name == COPIED:
+        return say_share(f"are {words}, exactly or nearly", before, after)
     what = next((look.high or name for look in FLAGS if look.name == name), "")
     if name == NEW_KINDS:
         what = "far from every kind of the reference"

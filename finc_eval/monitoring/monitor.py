@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from finc_eval.core.errors import IncompatibleError, UsageError, check_finite, check_fraction, check_seed
+from finc_eval.core.errors import IncompatibleError, check_fraction, check_seed
 from finc_eval.core.files.stored import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import plain, structure
@@ -38,9 +38,10 @@ from finc_eval.monitoring.columns import (
 )
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, Evaluations
+from finc_eval.monitoring.evidence.units import numbers_of, one_of_each, prompts_of
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.findings import Followings, Follows, findings_of
-from finc_eval.monitoring.followed import FLAGS, SHARES, Alarm, CopiesAtStep
+from finc_eval.monitoring.findings import Followings, Follows
+from finc_eval.monitoring.followed import COPIED, FLAGS, SHARES, Alarm, CopiesAtStep
 from finc_eval.monitoring.left_out import (
     NEW_SEEDS,
     find_left_out,
@@ -52,11 +53,11 @@ from finc_eval.monitoring.left_out import (
     to_host,
     trace_all,
 )
-from finc_eval.monitoring.measuring import measure, nothing, numbers_of, one_of_each, prompts_of, with_repeats
+from finc_eval.monitoring.measuring import measure, nothing, with_repeats
 from finc_eval.monitoring.needed import say_needed
 from finc_eval.monitoring.seen import COPY, SeenRepeats, SeenSamples
 from finc_eval.monitoring.shown import Strips
-from finc_eval.monitoring.steps import step_text
+from finc_eval.monitoring.steps import check_step, step_text
 from finc_eval.naming.measured import left_out_columns
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.prompts.text import fit_to_prompts
@@ -80,6 +81,8 @@ class Monitor:
     Args:
         reference: samples of step 0, or real samples that the generator should be like: embeddings (n, d), array or
             tensor, or a set in any form that `compare` takes. At least 40; kinds follow from a third of them.
+        train: training set of the generator, in any form that the reference may have; samples near it are copies.
+            Default: copies of the reference count.
         prompts: prompt of each sample of the reference; default: its column "prompt", "caption" or "text".
         extractor: how to embed samples that are not embedded; see `compare`.
         text: how to embed prompts in the space of the samples, for the fit of samples to prompts: a card with a text
@@ -112,6 +115,7 @@ class Monitor:
         self,
         reference: object,
         *,
+        train: object = None,
         prompts: Sequence[str] | None = None,
         extractor: AnyExtractor = None,
         text: str | None = None,
@@ -122,9 +126,11 @@ class Monitor:
         self._extractor, self._text, self._run = extractor, text, Run.of(run)
         self.alpha, self.seed = check_fraction("alpha", alpha), check_seed(seed)
         one = self._open(reference, "reference")
+        self.space = one.space
         own = prompts_of(one, prompts)
         fitted, rest = divide_reference(one, seed)
-        self.basis = Basis.fit(one, fitted, seed, self._run)
+        originals = None if train is None else self._open(train, "train")
+        self.basis = Basis.fit(one, fitted, seed, self._run, originals)
         self.columns = follow_columns(one, fitted, rest)
         self.prompts = frozenset() if own is None else frozenset(own)
         numbers, fits = None if own is None else numbers_of(own), self._fits(one, own)
@@ -140,7 +146,6 @@ class Monitor:
         self.follows: Follows = {}
         self.strips, self._traces = Strips(whole.shown), np.empty((0, 0))
         self.warnings = [*notes_on("the reference", one), *left_out_columns({"the reference": one})]
-        self.space = one.space
 
     @property
     def alarms(self) -> list[Alarm]:
@@ -153,6 +158,7 @@ class Monitor:
     @property
     def _followings(self) -> Followings:
         words = self.strips.last.words | dict(zip(self.basis.names, self.basis.words, strict=True))
+        words[COPIED] = self.basis.originals.words
         return Followings(self.history, self.names, words, by_name(self.columns))
 
     @property
@@ -181,7 +187,7 @@ class Monitor:
             UsageError: the step is not a number, or not after the last one.
             IncompatibleError: the samples are of another extractor, or have another number of entries.
         """
-        step = self._check_step(step)
+        step = check_step(step, self.steps)
         return self.add(step, [self.measure(samples, prompts=prompts)])
 
     def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> EvaluationPart:
@@ -241,7 +247,7 @@ class Monitor:
             UsageError: the step is not a number, or not after the last one, or the parts are not a list of parts.
             IncompatibleError: a part was measured by another monitor.
         """
-        step = self._check_step(step)
+        step = check_step(step, self.steps)
         whole = self.history.join(parts)
         self.warnings += [f"step {step_text(step)}: {note}" for note in notes_once(whole.notes, self.warnings)]
         seen = self.seen.seen_before(whole.traces, np.minimum(self.history.samples, TRACED))
@@ -272,15 +278,6 @@ class Monitor:
         self._traces = whole.traces
         return not text
 
-    def _check_step(self, step: float) -> float:
-        step = check_finite("step", step)
-        if self.history.count and step <= self.history.steps[-1]:
-            raise UsageError(
-                f"step {step_text(step)} comes after step {step_text(self.history.steps[-1])}: pass steps in ascending "
-                "order, or load the monitor that was saved before it"
-            )
-        return step
-
     def _new_alarms(self, step: float) -> list[Alarm]:
         """Return an alarm for each thing with enough evidence that follows from nothing with an alarm."""
         told = self.alarms
@@ -306,15 +303,15 @@ class Monitor:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Findings of the alarms, each cause once, and copies of the reference."""
+        """Findings of the alarms, each cause once, the largest first, and copies of the reference."""
         kinds = self.basis.kind_ids
-        return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, kinds, by_name(self.columns))
+        return self._followings.findings(self.alarms, self.copies, self.follows, self.strips.ids_of, kinds)
 
     @property
     def result(self) -> Course:
         """The course of everything so far, as a result: page, JSON, Markdown, CSV."""
         shown = self.strips.pictures, self.basis.noise, self.needed, self.alpha, self.warnings, self.copies
-        return course_of(self.history, self.names, self.alarms, self.findings, *shown)
+        return course_of(self.history, self.names, self.alarms, self.findings, *shown, self.basis.unions)
 
     @property
     def keep(self) -> float | None:

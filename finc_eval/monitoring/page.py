@@ -27,10 +27,10 @@ WIDTH, HEIGHT, LEFT, EDGE = 520, 110, 60, 22  # pixels of a drawing, and around 
 HOW = (
     "Each evaluation was compared to the reference and to all evaluations before. An alarm holds at every evaluation: "
     "if nothing had changed, the probability that any alarm were ever raised is at most α, over all followed things "
-    "and all evaluations. Evidence is an e-value, adjusted for all followed things; an alarm is raised at 1/α. Shares "
-    "of kinds are in percent, and unions of kinds stand beside their parts. What follows from a cause has no alarm. "
-    "Distances are between means of random Fourier features, squared and without bias, so that equal laws have a "
-    "distance around 0."
+    "and all evaluations. Evidence is an e-value, adjusted for all followed things; an alarm is raised at 1/α. The "
+    "start of a change and its value now have intervals of 95 %. A union of kinds is listed if it has an alarm. What "
+    "follows from a cause has no alarm. Distances are between means of random Fourier features, squared and without "
+    "bias, so that equal laws have a distance around 0."
 )
 
 
@@ -38,7 +38,8 @@ def says(course: Course) -> dict[str, str]:
     """Return the samples that no alarm judges, the alarms, and which step to keep."""
     copies = [finding.text for finding in course.findings if finding.kind == "copy"]
     found = {"copies": _sentence(copies)} if copies else {}
-    found["alarms"] = _say_findings(course)
+    if alarms := _say_findings(course):
+        found["alarms"] = alarms
     if course.steps:
         found["keep"] = course.why if course.keep is None else f"Keep step {step_text(course.keep)}. {course.why}"
     return found
@@ -51,8 +52,10 @@ def _sentence(clauses: Sequence[str]) -> str:
 
 def _say_findings(course: Course) -> str:
     found = [finding.text for finding in course.findings if finding.kind != "copy"]
-    if not found:
+    if not found and not course.alarms:
         return f"No alarm in {plural(len(course.steps), 'evaluation')}."
+    if not found:  # an alarm of copies is said
+        return ""
     more = len(found) - NAMED
     return _sentence([*found[:NAMED], *([plural(more, "further finding")] if more > 0 else [])])
 

@@ -14,7 +14,7 @@ from finc_eval.monitoring.course import choose_step
 from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
 from finc_eval.monitoring.exchange import score_of_shares
 from finc_eval.monitoring.followed import FLAGS, SCORES, SHARES, Alarm, CopiesAtStep, say
-from finc_eval.monitoring.measuring import measure, saturation_of, with_repeats, without_fitted
+from finc_eval.monitoring.measuring import measure, saturation_of, with_repeats, without_copied, without_fitted
 from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.monitoring.needed import evaluations_needed, samples_alone, say_needed
 from finc_eval.monitoring.seen import SeenRepeats
@@ -161,9 +161,14 @@ def test_a_look_is_measured_by_its_distances_in_units_of_samples(basis):
     twins = ((inside + np.diag(np.full(50, np.inf))).min(1) < basis.repeat).sum()
     none = SeenRepeats.of(basis.trace(torch.from_numpy(rows(40, 4))), basis.repeat)
     whole, seen, scores = with_repeats(found, basis, none, np.random.default_rng(0))
-    assert found.shares[kinds : kinds + 2].tolist() == [[(nearest > basis.far).sum(), 50], [0, 0]]
-    assert twins == 3 and whole.sums[kinds + 1].tolist() == whole.shares[kinds + 1].tolist() == [3, 50]
-    assert len(seen.traces) == 90 and scores[kinds + 1] > 0
+    originals = basis.originals.rows.numpy()
+    reach = 0.55 * (distances(originals, originals) + np.diag(np.full(len(originals), np.inf))).min(1)
+    apart = distances(own, originals)
+    near = (apart.min(1) < reach[apart.argmin(1)]).sum()
+    assert found.shares[kinds : kinds + 3].tolist() == [[(nearest > basis.far).sum(), 50], [near, 50], [0, 0]]
+    place = kinds + SHARES.index("repeats")
+    assert twins == 3 and whole.sums[place].tolist() == whole.shares[place].tolist() == [3, 50]
+    assert len(seen.traces) == 90 and scores[place] > 0
     first = len(found.shares)
     assert found.sums[first : first + 4] == pytest.approx(
         np.array([[nearest.sum(), 50], [sum(between), 12], [sum(within), 17], [own[:, 0].sum(dtype=float), 50]]),
@@ -177,8 +182,11 @@ def test_a_look_is_measured_by_its_distances_in_units_of_samples(basis):
 def test_fitted_samples_say_nothing_of_kinds_and_distances(basis):
     found = measure(fe.EmbeddingSet(rows(50, 3)), basis, np.random.default_rng(4), run=Run())
     less = without_fitted(found, basis)
-    fitted = len(basis.nodes) + len(SHARES)
-    assert not less.shares[:fitted].any() and not less.sums[:fitted].any()
+    fitted, copied = len(basis.nodes) + len(SHARES), len(basis.nodes) + SHARES.index("copies")
+    others = np.arange(fitted) != copied
+    assert not less.shares[:fitted][others].any() and not less.sums[:fitted][others].any()
+    assert (less.shares[copied] == found.shares[copied]).all() and less.shares[copied, 1] == 50
+    assert not without_copied(found, basis).shares[copied].any()
     place = fitted + len(FLAGS)
     assert not less.sums[place].any() and len(less.scores[0]) == 0
     assert (less.sums[place + 1 :] == found.sums[place + 1 :]).all() and found.sums[place + 1].all()
@@ -324,6 +332,8 @@ def test_the_step_to_keep_is_near_the_reference_within_twice_the_error_and_befor
     found.distances[:, 0] = apart
     found.sums[:, 0, 1] = 10
     noise = (0.1 / (1 / 10 + 1 / 30)) ** 2 / 2  # an error of 0.1
+    names = ("repeats", *map(str, range(len(found.reference) - 1)))
+    found.sums[:, 0, 0] = 3  # samples that repeat
     copies = [CopiesAtStep(float(step), 2, 12) for step in copying]
 
     def alarms(until):
@@ -334,7 +344,7 @@ def test_the_step_to_keep_is_near_the_reference_within_twice_the_error_and_befor
             for name, step, before in sizes
         ]
 
-    assert choose_step(found, alarms(0), copies, noise)[0] == kept
+    assert choose_step(found, names, alarms(0), copies, noise)[0] == kept
     # What is surely there at the last look, and may have begun earlier, is dated by the earliest step.
-    assert choose_step(found, alarms(3), copies, noise)[0] == kept
-    assert choose_step(found, alarms(0), copies, noise)[1].endswith(".")
+    assert choose_step(found, names, alarms(3), copies, noise)[0] == kept
+    assert choose_step(found, names, alarms(0), copies, noise)[1].endswith(".")

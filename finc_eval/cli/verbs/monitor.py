@@ -44,6 +44,10 @@ def monitor(
         str | None,
         typer.Option(help="Reference set: samples of step 0, or real ones. Default: the samples of the first step."),
     ] = None,
+    train: Annotated[
+        str | None,
+        typer.Option(help="Training set of the generator: samples near it are copies. Default: those near --ref are."),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE.html", help="Page to write; its numbers are in its tables.")
     ] = Path("monitor.html"),
@@ -55,18 +59,20 @@ def monitor(
     If nothing changes, the probability of any alarm, over all steps, is at most 5 %. Draw new seeds at each step.
     """
     steps = order_steps(checkpoints, step or ())
-    check_given([*steps.values(), ref], extraction.extractor)
+    check_given([*steps.values(), ref, train], extraction.extractor)
     check_suffix(out, ".html")
     if ref is None:
         if len(steps) < 2:
             raise UsageError("one step without --ref has nothing to be compared to: pass --ref, or further steps")
         ref = steps.pop(min(steps))
-    inputs = {step_text(at): path for at, path in steps.items()} | {"ref": ref}
+    inputs = (
+        {step_text(at): path for at, path in steps.items()} | {"ref": ref} | ({} if train is None else {"train": train})
+    )
     job = job_digest("monitor", inputs)
     refuse_loss(out, lambda path: mark_of(path) == mark(TYPE, job), force)
     claim(out)
     with work.running() as run:
-        followed = fe.Monitor(ref, extractor=extraction, run=run)
+        followed = fe.Monitor(ref, train=train, extractor=extraction, run=run)
         print(followed.needed, file=sys.stderr)
         for at, path in steps.items():
             followed.update(at, path)

@@ -25,17 +25,17 @@ in 80 % of 200 courses, with them in 98 %."""
 COVERED = 0.95
 """Probability of the interval of a start, and of the interval of what a thing is now."""
 
-EARLIEST, LATEST = 64, 8
-"""Evaluations before an alarm that may be its start, and those after it that date it, so that the cost is bounded.
-
-Those before count together. Those after tell hardly more, and a thing may change once more in them."""
+EARLIEST = 64  # evaluations before an alarm that may be its start, so that the cost is bounded; those before are one
+LATEST = 8
+"""Evaluations after an alarm that date it. By 24 of them, no more of 11 changes are dated within two evaluations, and a
+thing may change once more in these."""
 
 LAST = 24  # last evaluations, by which the value now is fitted
 
 
 @dataclass(frozen=True)
-class Change:
-    """Estimate of a change.
+class ChangePoint:
+    """Estimate of when and by how much a thing changed.
 
     Attributes:
         start: number of the evaluation from which it has changed, from 0 on: the median of its law.
@@ -56,7 +56,7 @@ class Change:
     high: float
 
 
-def estimate_change(sums: Array, reference: Array, raised: int, variance: float | None = None) -> Change:
+def estimate_change(sums: Array, reference: Array, raised: int, variance: float | None = None) -> ChangePoint:
     """Estimate since when a share or a mean has changed, and what it is now.
 
     Args:
@@ -83,7 +83,7 @@ def estimate_change(sums: Array, reference: Array, raised: int, variance: float 
     before = reference + sums[:first].sum(0)
     level, error = _fit_ramps(sums[-LAST:], np.zeros(2), variance).last
     ends = _interval(level, error, is_share=variance is None)
-    return Change(start, first, last, float(before[0] / before[1]) if before[1] else float("nan"), level, *ends)
+    return ChangePoint(start, first, last, float(before[0] / before[1]) if before[1] else float("nan"), level, *ends)
 
 
 @dataclass(frozen=True, eq=False)
