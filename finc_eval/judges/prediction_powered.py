@@ -19,8 +19,8 @@ from finc_eval.judges.sample_scores import SampleScores
 from finc_eval.judges.scores import match_ids
 
 MIN_LABELED = 50
-"""Labeled prompts of a model at least. From 50 on, intervals held in 94.0 to 96.1 % of 1,000 repetitions by judges that
-are good, biased by kind, noise, or reversed, and by whole numbers; with 20, in 91.5 to 94.6 % (benchmarks/labels.py)."""
+"""Labeled prompts of a model at least. From 50 on, intervals held in 94.0 to 96.1 % of 1,000 repetitions, and with 20
+in 91.5 to 94.6 %: by judges that are good, biased by kind, noise or reversed, and by whole numbers (labels.py)."""
 
 
 @dataclass(frozen=True, eq=False)
