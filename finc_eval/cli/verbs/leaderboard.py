@@ -91,7 +91,7 @@ LabelFiles = Annotated[
         "--labels",
         metavar="NAME=FILE,…",
         help="Labels of people for some of the scored samples, drawn at random, in the files that --scores takes: each "
-        'judge is corrected by them, and "rating by clip" is what people would say of all samples. From 20 labeled '
+        'judge is corrected by them, and "rating by clip" is what people would say of all samples. From 50 labeled '
         "prompts of a model on.",
     ),
 ]
