@@ -54,7 +54,7 @@ class Originals:
 
     @classmethod
     def of(cls, samples: Embeddings, held_out: torch.Tensor, seed: int, run: Run, *, is_train: bool) -> Self:
-        """Take samples as originals; if most held-out samples are among them, these are left out.
+        """Take samples as originals; held-out samples are left out of a training set that has most of them.
 
         Args:
             samples: samples of the training set, or of the reference, at least two.
@@ -77,7 +77,8 @@ class Originals:
         held = _project(held_out, seed)
         apart = _apart(projected, run)
         equal = EQUAL * float(np.median(apart))
-        if np.mean(nearest(held, projected, 1, device=run.torch_device).distances[:, 0] <= equal) > MOSTLY:
+        # A law with few values repeats itself: its held-out samples are by chance among the originals.
+        if is_train and equal > 0 and _share_within(held, projected, equal, run) > MOSTLY:
             others = nearest(projected, held, 1, device=run.torch_device).distances[:, 0] > equal
             projected = projected[torch.from_numpy(others)]
             apart = _apart(projected, run)
@@ -110,6 +111,11 @@ class Originals:
         if not (rows.isfinite().all() and np.isfinite(reach).all() and (reach >= 0).all()):
             raise ValueError("its originals are not samples")
         return cls(rows, reach, check_seed(header["seed"]), bool(header["is_train"]))
+
+
+def _share_within(rows: torch.Tensor, others: torch.Tensor, distance: float, run: Run) -> float:
+    """Return the share of rows with one of the others within a distance."""
+    return float(np.mean(nearest(rows, others, 1, device=run.torch_device).distances[:, 0] <= distance))
 
 
 def _apart(rows: torch.Tensor, run: Run) -> NDArray[np.float64]:
