@@ -29,7 +29,6 @@ NEAR = RADII[1]
 """Part of the distance of an original to the next original within which a sample is near it."""
 
 EQUAL = 0.001  # part of the median distance of originals to the next within which two samples are equal: rounding
-MOSTLY = 0.5  # part of the held-out samples that are originals from which the reference is a part of the training set
 PROJECTED = 128
 """Random projections in which distances are measured, if embeddings have more entries: they err by 6 %."""
 
@@ -78,7 +77,8 @@ class Originals:
         apart = _apart(projected, run)
         equal = EQUAL * float(np.median(apart))
         # A law with few values repeats itself: its held-out samples are by chance among the originals.
-        if is_train and equal > 0 and _share_within(held, projected, equal, run) > MOSTLY:
+        is_within = is_train and equal > 0 and _share_within(held, projected, equal, run) > 0.5  # most of the reference
+        if is_within:
             others = nearest(projected, held, 1, device=run.torch_device).distances[:, 0] > equal
             projected = projected[torch.from_numpy(others)]
             apart = _apart(projected, run)
