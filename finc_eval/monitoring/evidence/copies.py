@@ -9,6 +9,7 @@ such as digits 1, all samples are near each other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
-from finc_eval.naming.near_pairs import RADII
+from finc_eval.naming.near_pairs import IN_MEMORY, RADII
 from finc_eval.naming.repeated import COPIES
 
 NEAR = RADII[1]
@@ -89,12 +90,16 @@ class Originals:
         """Name of the samples that are near them."""
         return "copies of the training set" if self.is_train else COPIES
 
-    def are_near(self, rows: torch.Tensor, run: Run) -> NDArray[np.bool_]:
+    def are_near(self, rows: torch.Tensor) -> NDArray[np.bool_]:
         """Mark the samples that are near an original, shape (n,), by their embeddings, shape (n, d)."""
         if not len(self.rows) or not len(rows):
             return np.zeros(len(rows), np.bool_)
-        found = nearest(_project(rows, self.seed), self.rows, 1, device=run.torch_device)
-        return np.asarray(found.distances[:, 0] <= self.reach[found.indices[:, 0]])
+        near = []
+        for part in _project(rows, self.seed).split(max(1, IN_MEMORY // len(self.rows))):
+            closest = torch.cdist(part, self.rows).argmin(1)
+            apart = (part - self.rows[closest]).norm(dim=1)  # a matrix product rounds small distances
+            near.append(apart.double().numpy() <= self.reach[closest.numpy()])
+        return np.concatenate(near)
 
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""
@@ -129,6 +134,11 @@ def _project(rows: torch.Tensor, seed: int) -> torch.Tensor:
     """Return random projections of rows, whose distances are about those of the rows; few entries as they are."""
     if rows.shape[1] <= PROJECTED:
         return rows.float()
-    generator = torch.Generator().manual_seed(seed)
-    projection = torch.randn(rows.shape[1], PROJECTED, generator=generator) / PROJECTED**0.5
-    return torch.as_tensor(rows.float() @ projection)
+    return torch.as_tensor(rows.float() @ _projection(rows.shape[1], seed))
+
+
+@lru_cache(4)  # each evaluation asks for it twice
+def _projection(entries: int, seed: int) -> torch.Tensor:
+    """Return random directions, shape (entries, `PROJECTED`), scaled so that projections keep distances."""
+    drawn = torch.randn(entries, PROJECTED, generator=torch.Generator().manual_seed(seed))
+    return drawn / PROJECTED**0.5
