@@ -98,7 +98,7 @@ def _of_rows(
     n = len(rows)
     leaf, _ = basis.tree.assign(rows, run)
     distance = basis.distances(rows, run)
-    has = np.concatenate([basis.members[:, leaf], [distance > basis.far, basis.originals.are_near(rows, run)]])
+    has = np.concatenate([basis.members[:, leaf], [distance > basis.far, basis.originals.are_near(rows)]])
     units = rows[torch.from_numpy(rng.permutation(np.flatnonzero(counted)))]
     shares = np.column_stack([has[:, counted].sum(1), np.full(len(has), counted.sum())])
     between = _mean_distances(units, TOGETHER)
@@ -267,7 +267,7 @@ def _with_members(
     new = _are_new(own, distance, basis, run)
     flags, looks = (None, None) if values is None else _split_traits(values)
     none = np.zeros(len(rows), bool)
-    near = basis.originals.are_near(own, run)
+    near = basis.originals.are_near(own)
     shares = [
         *basis.members[:, leaf],
         new,

@@ -90,7 +90,7 @@ def test_near_samples_of_held_out_and_new_samples_are_as_many():
         held = open_embeddings({"a": rows[100:130]}, None, Run(), ())["a"].rows_at(np.arange(30))
         found = Originals.of(originals, held, 0, Run(), is_train=False)
         new = open_embeddings({"a": rows[130:]}, None, Run(), ())["a"].rows_at(np.arange(30))
-        rates.append((found.are_near(held, Run()).mean(), found.are_near(new, Run()).mean()))
+        rates.append((found.are_near(held).mean(), found.are_near(new).mean()))
     held, new = np.mean(rates, 0)
     assert 0.01 < held < 0.3 and abs(held - new) < 4 * np.sqrt(2 * held / 600)
 
@@ -104,4 +104,4 @@ def test_rows_of_many_entries_are_projected_and_come_back_from_a_file(tmp_path):
     originals = monitor.basis.originals
     assert originals.rows.shape == (80, PROJECTED) and again.rows.equal(originals.rows)
     every = open_embeddings({"a": rows}, None, Run(), ())["a"].rows_at(np.arange(120))
-    assert originals.are_near(every, Run()).sum() == again.are_near(every, Run()).sum() == 80
+    assert originals.are_near(every).sum() == again.are_near(every).sum() == 80

@@ -9,6 +9,7 @@ such as digits 1, all samples are near each other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -22,14 +23,13 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
-from finc_eval.naming.near_pairs import RADII
+from finc_eval.naming.near_pairs import IN_MEMORY, RADII
 from finc_eval.naming.repeated import COPIES
 
 NEAR = RADII[1]
 """Part of the distance of an original to the next original within which a sample is near it."""
 
 EQUAL = 0.001  # part of the median distance of originals to the next within which two samples are equal: rounding
-MOSTLY = 0.5  # part of the held-out samples that are originals from which the reference is a part of the training set
 PROJECTED = 128
 """Random projections in which distances are measured, if embeddings have more entries: they err by 6 %."""
 
@@ -54,7 +54,7 @@ class Originals:
 
     @classmethod
     def of(cls, samples: Embeddings, held_out: torch.Tensor, seed: int, run: Run, *, is_train: bool) -> Self:
-        """Take samples as originals; if most held-out samples are among them, these are left out.
+        """Take samples as originals; held-out samples are left out of a training set that has most of them.
 
         Args:
             samples: samples of the training set, or of the reference, at least two.
@@ -77,7 +77,9 @@ class Originals:
         held = _project(held_out, seed)
         apart = _apart(projected, run)
         equal = EQUAL * float(np.median(apart))
-        if np.mean(nearest(held, projected, 1, device=run.torch_device).distances[:, 0] <= equal) > MOSTLY:
+        # A law with few values repeats itself: its held-out samples are by chance among the originals.
+        is_within = is_train and equal > 0 and _share_within(held, projected, equal, run) > 0.5  # most of the reference
+        if is_within:
             others = nearest(projected, held, 1, device=run.torch_device).distances[:, 0] > equal
             projected = projected[torch.from_numpy(others)]
             apart = _apart(projected, run)
@@ -88,12 +90,16 @@ class Originals:
         """Name of the samples that are near them."""
         return "copies of the training set" if self.is_train else COPIES
 
-    def are_near(self, rows: torch.Tensor, run: Run) -> NDArray[np.bool_]:
+    def are_near(self, rows: torch.Tensor) -> NDArray[np.bool_]:
         """Mark the samples that are near an original, shape (n,), by their embeddings, shape (n, d)."""
         if not len(self.rows) or not len(rows):
             return np.zeros(len(rows), np.bool_)
-        found = nearest(_project(rows, self.seed), self.rows, 1, device=run.torch_device)
-        return np.asarray(found.distances[:, 0] <= self.reach[found.indices[:, 0]])
+        near = []
+        for part in _project(rows, self.seed).split(max(1, IN_MEMORY // len(self.rows))):
+            closest = torch.cdist(part, self.rows).argmin(1)
+            apart = (part - self.rows[closest]).norm(dim=1)  # a matrix product rounds small distances
+            near.append(apart.double().numpy() <= self.reach[closest.numpy()])
+        return np.concatenate(near)
 
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""
@@ -112,6 +118,11 @@ class Originals:
         return cls(rows, reach, check_seed(header["seed"]), bool(header["is_train"]))
 
 
+def _share_within(rows: torch.Tensor, others: torch.Tensor, distance: float, run: Run) -> float:
+    """Return the share of rows with one of the others within a distance."""
+    return float(np.mean(nearest(rows, others, 1, device=run.torch_device).distances[:, 0] <= distance))
+
+
 def _apart(rows: torch.Tensor, run: Run) -> NDArray[np.float64]:
     """Return the distance of each row to the nearest other, shape (m,); 0 for fewer than two."""
     if len(rows) < 2:
@@ -123,6 +134,11 @@ def _project(rows: torch.Tensor, seed: int) -> torch.Tensor:
     """Return random projections of rows, whose distances are about those of the rows; few entries as they are."""
     if rows.shape[1] <= PROJECTED:
         return rows.float()
-    generator = torch.Generator().manual_seed(seed)
-    projection = torch.randn(rows.shape[1], PROJECTED, generator=generator) / PROJECTED**0.5
-    return torch.as_tensor(rows.float() @ projection)
+    return torch.as_tensor(rows.float() @ _projection(rows.shape[1], seed))
+
+
+@lru_cache(4)  # each evaluation asks for it twice
+def _projection(entries: int, seed: int) -> torch.Tensor:
+    """Return random directions, shape (entries, `PROJECTED`), scaled so that projections keep distances."""
+    drawn = torch.randn(entries, PROJECTED, generator=torch.Generator().manual_seed(seed))
+    return drawn / PROJECTED**0.5
