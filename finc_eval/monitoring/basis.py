@@ -107,7 +107,7 @@ class Basis:
     def unions(self) -> frozenset[str]:
         """Names of the followed kinds that are unions of others."""
         inside = (self.members[:, None] <= self.members).all(2) & (self.members[:, None] < self.members).any(2)
-        return frozenset(name for name, parts in zip(self.names, inside.T, strict=True) if parts.any())
+        return frozenset(self.names[place] for place in np.flatnonzero(inside.any(0)).tolist())
 
     def overlap(self, one: str, other: str) -> bool:
         """Return whether two followed things are kinds that have samples in common, by their names."""
