@@ -13,7 +13,7 @@ is tested again. What is left out depends on |d| alone, which signs do not chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import percent, quote
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.classes import class_properties
 from finc_eval.naming.evidence import CLASSIFIER, unnamed
 from finc_eval.naming.explained import TAIL
@@ -143,8 +144,9 @@ def find_cells(
     pairs = _pairs(own, paired)
     attributes = _attributes(panel, measured, kinds, column, run)
     table = _PromptCells(phrases, pairs, np.concatenate([*own.values()])[pairs[:, 0]], attributes, seed)
+    named = {label: _without(samples, (*TEXT_COLUMNS, column)) for label, samples in panel.sets.items()}
     for place, word, p_value in table.choose():
-        yield _cell(panel, np.concatenate([*own.values()]), phrases, attributes, (place, word, p_value))
+        yield _cell(panel, named, np.concatenate([*own.values()]), phrases, attributes, (place, word, p_value))
 
 
 def _pairs(own: Mapping[str, NDArray[np.int64]], paired: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -283,14 +285,22 @@ class _PromptCells:
         return _TestedAttribute(words, z.astype(float), alone, drawn.max(1).astype(float))
 
 
+def _without(samples: Embeddings, columns: Collection[str]) -> Embeddings:
+    """Return a set without some columns: the words of its prompts are no name of a kind of its pictures."""
+    rest = Subset(samples, np.arange(samples.n))
+    rest.columns = tuple(name for name in samples.columns if name not in columns)
+    return rest
+
+
 def _cell(
     panel: SampledSets,
+    named: Mapping[str, Embeddings],
     block: NDArray[np.int64],
     phrases: Phrases,
     attributes: Attributes,
     chosen: tuple[int, int, float],
 ) -> PromptCell:
-    """Describe a cell with its shares and with samples of both sets."""
+    """Describe a cell with its shares and with samples of both sets; kinds get a name by the columns of `named`."""
     place, word, p_value = chosen
     prompts = np.flatnonzero(np.asarray(phrases.has[:, [word]].todense()).ravel())
     inside, has = np.isin(block, prompts), attributes.has[:, place]
@@ -307,6 +317,6 @@ def _cell(
     }
     what, name = attributes.names[place]
     if what == KIND:
-        (found,) = name_by_members([{more_in: panel.rows[more_in][shown]}], panel.sets)
+        (found,) = name_by_members([{more_in: panel.rows[more_in][shown]}], named)
         name = found.noun or name
     return PromptCell(phrases.texts[word], name, what, shares["gen"], shares["ref"], p_value, len(prompts), ids)
