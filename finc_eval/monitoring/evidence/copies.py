@@ -8,6 +8,7 @@ such as digits 1, all samples are near each other.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
@@ -135,12 +136,11 @@ def _project(rows: torch.Tensor, seed: int) -> torch.Tensor:
     """Return random projections of rows, whose distances are about those of the rows; few entries as they are."""
     if rows.shape[1] <= PROJECTED:
         return rows.float()
-    projected: torch.Tensor = rows.float() @ _projection(rows.shape[1], seed)
-    return projected
+    return rows.float() @ _projection(rows.shape[1], seed)
 
 
 @lru_cache(4)  # each evaluation asks for it twice
 def _projection(entries: int, seed: int) -> torch.Tensor:
     """Return random directions, shape (entries, `PROJECTED`), scaled so that projections keep distances."""
     drawn = torch.randn(entries, PROJECTED, generator=torch.Generator().manual_seed(seed))
-    return drawn / PROJECTED**0.5
+    return drawn / math.sqrt(PROJECTED)
