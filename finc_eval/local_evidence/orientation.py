@@ -18,7 +18,8 @@ which 3 % score so as they are, and 70 % if they are turned. From 0 on, 13 % and
 
 MOST_UPRIGHT = 0.1
 """Share of the other set that may look upside down where this is said. Where more do, as of things that have no top,
-"upright" means too little: another mixture of kinds would be said as pictures that are turned."""
+"upright" means too little: another mixture of kinds would be said as pictures that are turned. Of photographs of 64
+pixels, 3 % look so, and of digits 17 %."""
 
 
 def score_orientation(embeddings: Scores, flipped: Scores, folds: Indices) -> Array:
@@ -26,7 +27,7 @@ def score_orientation(embeddings: Scores, flipped: Scores, folds: Indices) -> Ar
 
     The score is the product of the difference of the embeddings of a picture and of its flipped image with the mean
     difference of the other folds, of both sets together. Most pictures must be upright. A ridge regression of 1 on the
-    differences is no better than this limit of a large penalty.
+    differences has this limit for a large penalty, and found no more sets with a smaller one.
 
     Args:
         embeddings: embeddings of both sets, shape (n, d).
@@ -63,7 +64,7 @@ class Oriented:
 
     @property
     def is_flipped(self) -> NDArray[np.bool_]:
-        """Whether each picture surely looks upright when it is flipped, shape (k,)."""
+        """Mask of the pictures that surely look upright when they are flipped, shape (k,)."""
         return np.asarray(self.scores < -SURELY * max(float(np.median(self.scores)), 0.0))
 
     def statistics(self) -> Iterator[LocalStatistic]:

@@ -209,7 +209,7 @@ def choose_step(
     is_sound, why_not = _sound(history, names, alarms, copies)
     if not is_sound.any():
         return None, f"No step is to be kept: {why_not}."
-    first = min((alarm.since_interval[0] for alarm in alarms), default=np.inf)
+    first = min((alarm.began[0] for alarm in alarms), default=np.inf)
     is_early = (history.steps < first) & is_sound
     places = np.flatnonzero(is_early if is_early.any() else is_sound)
     distance: Array = history.distances[places, 0]
@@ -232,7 +232,7 @@ def _sound(
     """Mark evaluations that neither copy nor repeat nor have collapsed, (t,), and say of the others why not."""
     is_sound, why = np.ones(history.count, bool), []
     for alarm in alarms:
-        first, is_more = alarm.since_interval[0], alarm.after > alarm.before
+        first, is_more = alarm.began[0], alarm.after > alarm.before
         is_from_first = first <= history.steps[0]
         if alarm.name in COLLAPSING and not is_more and not is_from_first:  # else it was never as diverse
             is_sound &= history.steps < first
