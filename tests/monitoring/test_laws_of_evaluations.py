@@ -350,7 +350,9 @@ def test_the_step_to_keep_is_near_the_reference_within_twice_the_error_and_befor
     assert choose_step(found, names, alarms(0), copies, noise)[1].endswith(".")
 
 
-@pytest.mark.parametrize(("changed", "copying", "words"), [(1, [], "4 steps its"), (3, [2, 3, 4], "1 step it has copies")])
+@pytest.mark.parametrize(
+    ("changed", "copying", "words"), [(1, [], "4 steps its"), (3, [2, 3, 4], "1 step it has copies")]
+)
 def test_why_steps_are_not_kept_counts_each_step_once(changed, copying, words):
     found = Evaluations.of(part(np.arange(20.0), units(30, 0)))
     for number in range(1, 5):
