@@ -238,15 +238,16 @@ def _sound(
             is_sound &= history.steps < first
             why.append(f"from step {step_text(first)} on it collapses")
         elif alarm.name == REPEATS and is_more and is_from_first:  # which evaluations show it
-            is_sound &= history.means()[:, names.index(REPEATS)] <= alarm.before
-            why.append("steps whose samples repeat")
+            repeats = history.means()[:, names.index(REPEATS)] > alarm.before
+            is_sound &= ~repeats
+            why.append(f"at {plural(int(repeats.sum()), 'step')} its samples repeat")
         elif alarm.name in WORTHLESS and is_more:
             is_sound &= history.steps < first
             why.append(f"from step {step_text(first)} on {WORTHLESS[alarm.name]}")
-    with_copies = [one.step for one in copies if one.step in history.steps]
-    if with_copies:
-        is_sound &= ~np.isin(history.steps, with_copies)
-        why.append(f"{plural(len(with_copies), 'step')} with copies of the reference")
+    with_copies = np.isin(history.steps, [one.step for one in copies]) & is_sound
+    if with_copies.any():  # beside those that are not kept anyway
+        is_sound &= ~with_copies
+        why.append(f"at {plural(int(with_copies.sum()), 'step')} it has copies of the reference")
     return is_sound, join_words(why)
 
 

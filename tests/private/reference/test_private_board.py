@@ -75,6 +75,18 @@ def test_what_needs_samples_of_the_reference_is_refused(options, named, models, 
         fe.leaderboard(models, sketch, **options)
 
 
+def test_another_extractor_than_that_of_the_sketch_is_refused_before_any_sample_is_embedded(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    images = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 3), dtype=np.uint8)
+    sketch = fe.privacy.release_sketch(images[:40], public=images[40:], extractor="pixels", epsilon=8, ledger=None)
+    for judge in (
+        lambda: fe.leaderboard({"a": images}, sketch, extractor="efficientnet-lite0"),
+        lambda: fe.gate(images, images[:40], sketch, {"private": {"farther": 1.0}}, extractor="efficientnet-lite0"),
+    ):
+        with pytest.raises(fe.UsageError, match=r"extractor is efficientnet-lite0, .* by pixels: leave extractor out"):
+            judge()
+
+
 def test_a_board_is_written_with_its_guarantee_and_read_back(board, sketch, tmp_path):
     sketch.save(tmp_path / "ref.h5")
     back = fe.load(board.to_json(tmp_path / "board.json") and tmp_path / "board.json")
