@@ -11,7 +11,7 @@ import gc
 import os
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,7 @@ import typer
 
 from finc_eval.cli.command import Verb, VerbGroup, parts_in_help
 from finc_eval.cli.refusals import SHORT_OF_MEMORY, is_short_of_memory, refused_by_system
-from finc_eval.core.errors import FincEvalError
+from finc_eval.core.errors import FincEvalError, close_match
 from finc_eval.core.places import is_url
 from finc_eval.core.provenance import package_version
 from finc_eval.core.secrets import redact
@@ -148,12 +148,12 @@ class LazyGroup(VerbGroup):
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Read the arguments before the verb; a verb and its part may be one word, as in private-sketch.
 
-        A command that begins with a path compares.
+        A command that begins with a path compares, and names the path if nothing is there.
         """
         verb, _, part = args[0].partition("-") if args else ("", "", "")
         if part in PARTS.get(verb, ()):
             args = [verb, part, *args[1:]]
-        elif verb and args[0] not in self.commands and _is_place(args[0]):
+        elif verb and args[0] not in self.commands and _are_sets(args, self.commands):
             args = ["compare", *args]
         with _redact_mistakes():
             return super().make_context(info_name, args, parent, **extra)
@@ -174,6 +174,16 @@ class LazyGroup(VerbGroup):
             print_error(visible(traceback.format_exc()))
             print_error("finc-eval: this is a mistake in finc-eval: please report the lines above")
             raise SystemExit(USAGE_OR_DATA) from error
+
+
+def _are_sets(words: Sequence[str], verbs: Collection[str]) -> bool:
+    """Return whether a command that begins with no verb names sets, of which the first may be missing.
+
+    A first word that does not exist is a set if it has a slash, or if a set follows and it is not nearly a verb.
+    """
+    first, *others = words
+    is_missing_set = "/" in first or (any(map(_is_place, others[:1])) and close_match(first, verbs) is None)
+    return is_missing_set or _is_place(first)
 
 
 def _is_place(word: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 
 from finc_eval.core.errors import UsageError
 
@@ -34,7 +35,7 @@ class Quoted:
         """Read a number: "28.10" keeps its last digit, and a float has the digits that Python prints.
 
         Raises:
-            UsageError: it is not a finite number other than 0.
+            UsageError: it is not a finite number other than 0, or too large or small for a float.
 
         Example:
             >>> from finc_eval.conventions.quoted import Quoted
@@ -46,7 +47,8 @@ class Quoted:
             number = Decimal(text)
         except InvalidOperation:
             number = Decimal("nan")
-        if isinstance(value, bool) or not number.is_finite() or not number:
+        is_finite = number.is_finite() and isfinite(NEAR * float(number))
+        if isinstance(value, bool) or not is_finite or not float(number):
             raise UsageError(f"the number to explain must be finite and not 0, got {text!r}: write it as it is printed")
         exponent = number.as_tuple().exponent
         return cls(text, float(number), float(Decimal((0, (5,), int(exponent) - 1))))

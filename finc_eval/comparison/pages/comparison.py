@@ -295,16 +295,14 @@ def notebook(comparison: Comparison) -> Outline:
 
 def show(comparison: Comparison) -> None:
     """Print the headline, the kinds that differ, the directions, and what qualifies them."""
-    comparison = as_said(comparison)
+    comparison, said = as_said(comparison), outline(comparison)
     print(one_line(comparison.headline))
-    for table in (*outline(comparison).tables, *prompt_tables(comparison.prompts, LABELS)):
+    for table in (*said.tables, *prompt_tables(comparison.prompts, LABELS)):
         print_one(table)
     if any(remark(direction) for direction in significant(comparison.directions, ALPHA)):
         print("– refits find less than half of it again: not counted")
-    for sentence in open_shares(comparison):
+    for sentence in (*open_shares(comparison), *said.details):
         print(one_line(sentence))
-    if others := not_significant(comparison):
-        print(one_line(others))
     tests = tests_in_words(comparison)
     print(f"{tests} tested, with family-wise α = {ALPHA:g} in all" if tests else "nothing was tested")
     if comparison.directions:
