@@ -108,6 +108,8 @@ def test_no_output_has_anything_of_the_private_set(sets, transform, models, tmp_
     command = ["leaderboard", "--ref", tmp_path / "ref.h5", *(f"{name}={tmp_path / name}.npy" for name in models)]
     ran = CliRunner().invoke(app, [*map(str, command), "--out", str(tmp_path / "out"), "--quiet"])
     assert ran.exit_code == 0, ran.output
+    added = CliRunner().invoke(app, ["leaderboard", "add", str(tmp_path / "out"), *map(str, command[1:4])])
+    assert added.exit_code != 0 and "a board on it is not kept" in " ".join(added.output.split())
     files = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
     assert files.keys() == {"leaderboard.html", "leaderboard.json"}
     secrets = ("patients", fe.EmbeddingSet(sets[1]).digest)
