@@ -18,7 +18,7 @@ from finc_eval.local_evidence.find import PERMUTATIONS, find_local
 from finc_eval.local_evidence.inputs import LocalInput
 from finc_eval.local_evidence.result import SHOWN, FoundPart, Heat, LocalPart
 from finc_eval.naming.looks import EXAMPLES
-from finc_eval.naming.measured import MeasuredSets, PictureLooks, looked_rows, measure_pictures, measure_sets
+from finc_eval.naming.measured import MeasuredSets, PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.repeated import REPEATED, digests_of
 from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.inference import BESIDE_ALPHA
@@ -121,7 +121,7 @@ def find_parts(
     seed: int = 0,
     run: Run | None = None,
     permutations: int = PERMUTATIONS,
-    others: Mapping[str, Embeddings] = MappingProxyType({}),
+    others: Mapping[str, tuple[Embeddings, PictureLooks | None]] = MappingProxyType({}),
     measured: MeasuredSets | None = None,
 ) -> LocalParts:
     """Look at the samples of `looked_rows` for local evidence; sets without cells and pictures are not looked at.
@@ -132,7 +132,8 @@ def find_parts(
         seed: random seed.
         run: run, whose device is used.
         permutations: random permutations behind the p-value.
-        others: further sets, by label, in which the parts of the generated set are looked for.
+        others: further sets with what `measure_pictures` returns, by label, in which the parts of the generated set
+            are looked for.
         measured: what `measure_sets` returns for these sets; default: they are measured.
     """
     looked = {label: looked_rows(samples) for label, samples in sets.items()}
@@ -173,24 +174,35 @@ def find_parts(
     )
 
 
-def _further(others: Mapping[str, Embeddings], known: Mapping[str, Cells]) -> dict[str, LocalInput]:
+def _further(
+    others: Mapping[str, tuple[Embeddings, PictureLooks | None]], known: Mapping[str, Cells]
+) -> dict[str, LocalInput]:
     """Return what is known of the pictures of further sets, of those of which anything is."""
     spaces, found = {cells.space for cells in known.values()}, {}
-    for label, samples in others.items():
+    for label, (samples, pictures) in others.items():
         rows = looked_rows(samples)
         cells = None if samples.cells is None or samples.cells.space not in spaces else samples.cells.take(rows)
-        pictures = measure_pictures(samples)
         places = np.arange(len(rows)) if cells is None else cells.rows
         likeness = None if pictures is None else pictures.likeness[places]
+        flipped = _flipped(pictures, rows[places])
         if cells is not None or likeness is not None:
-            found[label] = LocalInput(cells=None if cells is None else cells.values, likeness=likeness)
+            found[label] = LocalInput(
+                cells=None if cells is None else cells.values,
+                likeness=likeness,
+                embeddings=None if flipped is None else samples.rows_at(rows[places]).cpu().numpy(),
+                flipped=flipped,
+            )
     return found
 
 
 def _shares_elsewhere(part: LocalPart, further: Mapping[str, LocalInput]) -> dict[str, float]:
     """Return the share of each further set that has a part, where its samples could be flagged."""
     found = zip(further.items(), part.elsewhere, strict=False)  # parts of the reference are not looked for
-    return {label: len(rows) / given.n for (label, given), rows in found if rows is not None}
+    return {
+        label: len(rows) / (given.turned if part.kind == "orientation" else given.n)
+        for (label, given), rows in found
+        if rows is not None
+    }
 
 
 def _cells(sets: Mapping[str, Embeddings], rows: Mapping[str, NDArray[np.int64]]) -> dict[str, Cells]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.stored.turned import TURNED
 from finc_eval.estimates.error_source import Integers
 from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
 from finc_eval.findings.causes import Held
@@ -295,7 +296,11 @@ def find_release_parts(
     pair = {GEN: sets.gen, "ref": sets.all[old]}
     known = {label: pictures[own] for label, own in ((GEN, GEN), ("ref", old)) if own in pictures}
     measured = measure_sets(pair, known, run)
-    found = find_parts(pair, sets.blocks_with(old), seed, run, permutations, others, measured)
+    further = {
+        label: (samples, pictures[label] if label in pictures else measure_pictures(samples, run))
+        for label, samples in others.items()
+    }
+    found = find_parts(pair, sets.blocks_with(old), seed, run, permutations, further, measured)
     named = tuple((replace(part, name=part.name or UNLIKE_BEFORE[part.side]), has) for part, has in found.parts)
     return replace(found, parts=named)
 
@@ -338,10 +343,11 @@ def _surest_part(sets: GateSets, found: LocalParts, name: str, margin: float, al
 
     Near pairs are limited as repeats and copies, and a change of all pictures has no share.
     """
+    others = sets.compared.keys() - {GEN, next(iter(sets.baselines))}
     held = [
         (part, has, shares)
         for (part, has), shares in zip(found.parts, found.elsewhere, strict=True)
-        if part.side == "more" and part.share is not None and part.kind != "pairs" and REF in shares
+        if part.side == "more" and part.share is not None and part.kind != "pairs" and others <= shares.keys()
     ]
     level = level_of_each(alpha, max(len(held), 1))
     parts = [
@@ -371,6 +377,8 @@ def _gains_of_part(
     shares = {**shares, GEN: part.share_gen or 0.0, first: part.share_ref or 0.0}
     sizes = {label: float(min(independent(samples), LOOKED)) for label, samples in sets.compared.items()}
     sizes |= {GEN: float(units[GEN]), first: float(units["ref"])}
+    if part.kind == "orientation":  # some samples were turned, and of their units as large a part
+        sizes = {label: size * min(TURNED / min(sets.compared[label].n, LOOKED), 1) for label, size in sizes.items()}
     members = {label: share * sizes[label] for label, share in shares.items()}
     again, again_sizes = (np.array([[counts[label]] for label in sets.replicates]) for counts in (members, sizes))
     training = between_shares(again, again_sizes, len(sets.baselines))

@@ -57,6 +57,11 @@ class LocalInput:
         return {name: array for name, array in named.items() if array is not None}
 
     @property
+    def turned(self) -> int:
+        """Number of samples whose pictures were embedded upside down."""
+        return 0 if self.flipped is None else int((~np.isnan(self.flipped[:, 0])).sum())
+
+    @property
     def n(self) -> int:
         """Number of samples."""
         return len(next(iter(self.arrays.values())))

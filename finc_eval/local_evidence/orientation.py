@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.local_evidence.cell_scores import fold_in_turn
 from finc_eval.local_evidence.inputs import Indices
 from finc_eval.local_evidence.permutations import FOLDS, Array, Permutations, Scores
 from finc_eval.local_evidence.statistics import LocalStatistic, on_both_sides
@@ -22,21 +23,18 @@ MOST_UPRIGHT = 0.1
 pixels, 3 % look so, and of digits 17 %."""
 
 
-def score_orientation(embeddings: Scores, flipped: Scores, folds: Indices) -> Array:
-    """Score how upright pictures are, shape (n,): below 0, a picture looks upright when it is flipped.
+def upright_directions(differences: Array, folds: Indices) -> Array:
+    """Return the sum of the differences outside each fold, of both sets together, shape (folds, d).
 
-    The score is the product of the difference of the embeddings of a picture and of its flipped image with the mean
-    difference of the other folds, of both sets together. Most pictures must be upright. A ridge regression of 1 on the
-    differences has this limit for a large penalty, and found no more sets with a smaller one.
+    Most pictures must be upright. A ridge regression of 1 on the differences has this limit for a large penalty, and found
+    no more sets with a smaller one.
 
     Args:
-        embeddings: embeddings of both sets, shape (n, d).
-        flipped: embeddings of the flipped pictures, shape (n, d).
+        differences: embeddings of pictures less those of the flipped pictures, shape (n, d).
         folds: number of the fold of each picture, shape (n,).
     """
-    differences = embeddings.astype(np.float64) - flipped
     sums = np.stack([differences[folds == fold].sum(0) for fold in range(FOLDS)])
-    return np.asarray(np.einsum("nd,nd->n", differences, (sums.sum(0) - sums)[folds]))
+    return np.asarray(sums.sum(0) - sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +44,13 @@ class Oriented:
     Attributes:
         places: their places among all samples, shape (k,), ascending.
         permuted: the permutations of these samples alone.
-        scores: how upright each is, shape (k,).
+        directions: what `upright_directions` returns, shape (folds, d).
+        scores: how upright each is, shape (k,): below 0, a picture looks upright when it is flipped.
     """
 
     places: Indices
     permuted: Permutations
+    directions: Array
     scores: Array
 
     @classmethod
@@ -60,7 +60,14 @@ class Oriented:
         known = permuted.restricted(places)
         if not all(known.units):
             return None
-        return cls(places, known, score_orientation(embeddings[places], flipped[places], known.folds))
+        differences = embeddings[places].astype(np.float64) - flipped[places]
+        directions = upright_directions(differences, known.folds)
+        return cls(places, known, directions, np.einsum("nd,nd->n", differences, directions[known.folds]))
+
+    def score(self, embeddings: Scores, flipped: Scores) -> Array:
+        """Return how upright the pictures of a further set are, shape (m,); NaN where they were not turned."""
+        differences = embeddings.astype(np.float64) - flipped
+        return np.asarray(np.einsum("nd,nd->n", differences, self.directions[fold_in_turn(len(differences))]))
 
     @property
     def is_flipped(self) -> NDArray[np.bool_]:

@@ -130,6 +130,12 @@ def _orientation(looked: Looked) -> Iterator[LocalPart]:
         flagged = flag(np.maximum(-oriented.scores, 0), oriented.permuted, is_more=is_more)
         if min(surely) <= MOST_UPRIGHT and flagged.at_least > 0:
             samples, others = (oriented.places[places] for places in (flagged.places, flagged.others))
+            further = [
+                None
+                if each.embeddings is None or each.flipped is None
+                else _above(np.maximum(-oriented.score(each.embeddings, each.flipped), 0), flagged.thresholds)
+                for each in looked.others
+            ]
             yield LocalPart(
                 "orientation",
                 UPSIDE_DOWN,
@@ -139,6 +145,7 @@ def _orientation(looked: Looked) -> Iterator[LocalPart]:
                 flagged.at_least,
                 looked.rows(samples, of_gen=is_more),
                 looked.rows(others, of_gen=not is_more),
+                elsewhere=tuple(further) if is_more else (),
             )
 
 

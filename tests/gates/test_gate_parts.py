@@ -1,18 +1,23 @@
 """Limits on parts of pictures that hardly any accepted picture has, by cells of baseline and reference."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from _celled import celled
 from _limits import by_name
 
 import finc_eval as fe
 from finc_eval.core.errors import UsageError
+from finc_eval.embeddings.stored.turned import TurnedRows
+from finc_eval.gates import appearance
 from finc_eval.gates.appearance import LOCAL, NewPart
 from finc_eval.gates.first_policy import first_policy
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.shares import GainedShare, TwoCounts
+from finc_eval.naming.measured import measure_pictures
 
 POLICY = {"appearance": {"local": 0.02}}
 PART = 20  # pictures, of 100, that have the part
@@ -42,6 +47,30 @@ def test_a_part_that_baseline_and_reference_lack_is_a_regression(case):
         assert (cause.kind, cause.limits) == ("part", (LOCAL,))
         assert {*cause.ids} <= {f"1-{number}" for number in range(PART)}
         assert 0.05 < limit.value <= 0.25 and 0.05 < cause.share_gen <= 0.2 and "at least" in cause.text
+
+
+TURNED_CASES = {  # pictures upside down in release, baseline and reference; the verdict
+    "none is turned": (0, 0, 0, "held"),
+    "a fifth is turned": (PART, 0, 0, "regressed"),
+    "the baseline's are, too": (PART, PART, 0, "held"),
+    "the reference's are, too": (PART, 0, PART, "held"),
+}
+
+
+@pytest.mark.parametrize("case", TURNED_CASES)
+def test_pictures_upside_down_are_a_regression_unless_older_sets_have_them(case, monkeypatch):
+    *planted, expected = TURNED_CASES[case]
+    images, up, looks, sets = [np.zeros((8, 8, 3), np.uint8)] * 100, torch.full((6,), 2.0), {}, []
+    for label, seed, count in zip(("gen", "baseline", "ref"), (1, 2, 3), planted, strict=True):
+        sets.append(celled(seed, images=images))
+        flipped = sets[-1]._rows - up
+        flipped[:count] += up
+        sets[-1]._rows[:count] -= up
+        looks[label] = replace(measure_pictures(sets[-1]), turned=TurnedRows(np.arange(100), flipped.numpy()))
+    monkeypatch.setattr(appearance, "pictures_of", lambda *_: looks)
+    verdict, limit = verdict_of(*sets)
+    assert limit.verdict == expected and verdict.overall == ("regression" if expected == "regressed" else "pass")
+    assert expected == "held" or (verdict.parts[0].name == "upside down" and LOCAL in verdict.findings[0].limits)
 
 
 def test_a_page_shows_the_pictures_with_their_heat_maps(tmp_path):

@@ -71,6 +71,21 @@ def test_pictures_upside_down_are_found_by_a_second_pass():
     assert sorted(part.samples) == [*range(15)] and 0.1 < part.at_least < 0.25
 
 
+@pytest.mark.parametrize("planted", [0, 15, 30])
+def test_pictures_upside_down_are_looked_for_in_further_sets(planted):
+    rng = np.random.default_rng(3)
+    up, given = rng.normal(size=16), []
+    for count in (15, 0, planted):
+        rows = embedded(rng, 60)
+        both = np.stack([rows, rows - 2 * up]).astype(np.float32)
+        both[:, :count] = both[::-1, :count].copy()
+        given.append(LocalInput(embeddings=both[0], flipped=both[1]))
+    given[2].flipped[50:] = np.nan  # pictures that were not turned
+    evidence = find_local(*given[:2], permutations=99, others=given[2:])
+    part = next(part for part in evidence.parts if part.kind == "orientation")
+    assert part.elsewhere == (tuple(range(planted)),) and given[2].turned == 50
+
+
 def test_equal_sets_have_no_parts():
     rng = np.random.default_rng(4)
     evidence = found(*[pictures(rng, 80, likeness=likeness(rng, 80), embeddings=embedded(rng, 80)) for _ in range(2)])
