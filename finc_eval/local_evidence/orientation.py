@@ -26,8 +26,8 @@ pixels, 3 % look so, and of digits 17 %."""
 def upright_directions(differences: Array, folds: Indices) -> Array:
     """Return the sum of the differences outside each fold, of both sets together, shape (folds, d).
 
-    Most pictures must be upright. A ridge regression of 1 on the differences has this limit for a large penalty, and found
-    no more sets with a smaller one.
+    Most pictures must be upright. A ridge regression of 1 on the differences has this limit for a large penalty, and
+    found no more sets with a smaller one.
 
     Args:
         differences: embeddings of pictures less those of the flipped pictures, shape (n, d).
