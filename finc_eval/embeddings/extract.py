@@ -104,7 +104,7 @@ def extract(
         >>> from finc_eval.demo import example_sets
         >>> images = (255 * example_sets(50)[0]).astype("uint8").reshape(50, 28, 28)
         >>> fe.extract(images, "pixels", out="gen.h5")
-        EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
+        EmbeddingCache('gen', n=50, dim=2352, 'pixels')
     """
     refuse_unknown(unknown, [*signature(extract).parameters][:-1])
     if isinstance(source, EmbeddingCache):

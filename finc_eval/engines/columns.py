@@ -11,13 +11,14 @@ from PIL import Image
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.samples.in_memory import part
+from finc_eval.samples.reading import IMAGE_KEYS
 from finc_eval.samples.rows import is_tensor
 
 
 def samples_in(batch: Any, who: str) -> Any:
     """Return a batch of samples, called `who` in messages, as an array or a list."""
     if isinstance(batch, Mapping):
-        batch, _ = part(batch, who)
+        batch = _column_of_samples(batch, who)
     if isinstance(batch, str | bytes | Path | Image.Image):
         raise UsageError(f"{who} is one {type(batch).__name__}, and not a list of samples: pass [sample]")
     if isinstance(batch, np.ndarray) and batch.dtype != object:
@@ -25,6 +26,20 @@ def samples_in(batch: Any, who: str) -> Any:
     if is_tensor(batch):
         return list(batch)
     return as_list(batch, who)
+
+
+def _column_of_samples(batch: Mapping[str, Any], who: str) -> Any:
+    """Return the column that has a usual name of images, or the only column that holds any."""
+    if (usual := next((key for key in IMAGE_KEYS if key in batch), None)) is not None:
+        return batch[usual]
+    try:
+        return part(batch, who)[0]
+    except DataError as error:
+        keys = ", ".join(map(str, batch)) or "nothing"
+        raise UsageError(
+            f"{who} is a dictionary of {keys}, and the name of its samples is not one of {', '.join(IMAGE_KEYS)}: pass "
+            "the column alone"
+        ) from error
 
 
 def rows_in(column: Any, who: str) -> Any:

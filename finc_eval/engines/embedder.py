@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import repeat
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from finc_eval.extractors.network import CardNetwork
 
 BATCH = "the batch"  # name of a batch in messages
+NO_SAMPLE = "there is no sample"  # why a missing value cannot be read
 
 
 class Embedder:
@@ -51,7 +53,8 @@ class Embedder:
         fps: frames a second to which videos are resampled first; default: as the card says.
         range: the numbers that are black and white, such as (-1, 1), in arrays and tensors.
         color: "srgb" to convert encoded images to sRGB by their color profile; default: as they are stored.
-        strict: whether a sample that cannot be read is an error. Otherwise its row is NaN: leave these rows out.
+        strict: whether a sample that is missing or cannot be read is an error. Otherwise its row is NaN: leave these
+            rows out.
         run: device, samples per pass, and threads that decode; default: of the process that is called.
 
     Attributes:
@@ -103,8 +106,8 @@ class Embedder:
             Embeddings, (n, d) float32, in the order of the batch; (n · w, d) for a card of w windows per clip.
 
         Raises:
-            DataError: a sample cannot be read and the embedder is strict, or an embedding is not finite.
-            UsageError: the batch is not a list of samples.
+            DataError: a sample is missing or cannot be read and the embedder is strict, or an embedding is not finite.
+            UsageError: the batch is not a list of samples, or a dictionary without a usual name of images.
         """
         items = samples_in(batch, BATCH)
         if not len(items):
@@ -175,6 +178,10 @@ class _Images(RandomAccessSource):
         who = f"sample {number} of {BATCH}"
         try:
             image, _ = part(self._items[number], who)
+            if image is None:
+                return Sample(self.ids[number], None, NO_SAMPLE)
+            if isinstance(image, str | PathLike) and not Path(image).exists():
+                return Sample(self.ids[number], None, f"{image} does not exist")
             pixels, encoding = to_pixels(image, who, self.reading)
         except (DataError, MemoryError):
             raise
@@ -197,15 +204,19 @@ class _Clips(ClipSource):
 
     @staticmethod
     def _known(item: Any, who: str) -> Any:
-        """Return the bytes of a video, or a checked array of frames."""
-        if isinstance(item, bytes):
+        """Return the bytes of a video, a checked array of frames, or None for a missing value."""
+        if item is None or isinstance(item, bytes):
             return item
+        if isinstance(item, str | PathLike):
+            raise DataError(f"{who} is the path {item}: pass the bytes of the video, or its frames as a uint8 array")
         array = tensor_values(item, who) if is_tensor(item) else np.asarray(item)
         check_clips((1, *array.shape), array.dtype, who)
         return array
 
     def windows(self, video: int, windows: Sequence[int], names: Sequence[str]) -> Iterator[Sample]:
         item = self._items[video]
+        if item is None:
+            return (Sample(name, None, NO_SAMPLE) for name in names)
         if isinstance(item, bytes):
             return decode_windows(names, read_windows(io.BytesIO(item), self._clip, windows), repeat(b""))
         return windows_of_row(names, item, self._clip, windows, b"")

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import send
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_count
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import BATCH_SIZE, Run
 from finc_eval.core.words import plural
@@ -114,6 +114,7 @@ class SketchSum:
         run: Run | None = None,
         **options: Unpack[SketchOptions],
     ) -> None:
+        check_count("sample", sample, least=0)
         chosen = settings_from(SketchSettings, settings or SketchSettings(precision="float64"), options)
         if chosen.groups is not None:
             raise UsageError("groups come with the embeddings: pass them to add, as groups=…")
@@ -257,7 +258,9 @@ class SketchSum:
         return Sketch(phi, sample=self._capacity, space=self.space, precision=self._precision)
 
     def _check(self, state: SumState) -> None:
-        """Raise IncompatibleError for a state of another sum."""
+        """Raise an error for what is not a state, or a state of another sum."""
+        if not isinstance(state, SumState):
+            raise UsageError(f"a state comes from zero, add or combine, got {type(state).__name__}: pass that")
         if state.phi != self._digest:
             raise IncompatibleError(
                 "the state is of a SketchSum with another feature map: make one, and give it to all workers"
@@ -284,6 +287,10 @@ def _names(content: NDArray[np.uint64]) -> list[str]:
 def _texts(what: str, values: Any, n: int) -> list[str]:
     """Return ids or groups as texts; a missing value is ""."""
     texts = ["" if value is None or value != value else str(value) for value in as_list(values, f"the {what}s")]
+    if what == "id" and "" in texts:
+        raise DataError(
+            f"{texts.count('')} of {len(texts)} ids are missing: give each sample of the set an id, or no ids"
+        )
     if len(texts) != n:
         raise DataError(
             f"{plural(n, 'embedding')} came with {plural(len(texts), what)}: give one {what} for each embedding"

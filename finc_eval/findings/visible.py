@@ -235,8 +235,7 @@ def _critical(largest: Array, among: int) -> float:
     several, columns are taken for as many independent normal ones as give the same level of one set.
     """
     found = float(np.quantile(largest, 1 - BESIDE_ALPHA))
-    columns = BESIDE_ALPHA / (2 * ndtr(-found))
-    return -float(ndtri(level_of_each(BESIDE_ALPHA, among) / (2 * columns)))
+    return -float(ndtri(level_of_each(ndtr(-found), among)))
 
 
 def _times(critical: float, z: Array, errors: Array, most: float) -> float | None:

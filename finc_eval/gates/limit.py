@@ -35,7 +35,7 @@ WORDS = {
     "basics.copies": "{value} of the samples are {copies}",
     "basics.membership": "the membership-inference score (KAHM, eq. 69) of training samples is {value} in 1/distance",
     "private.distance": "the release is at an MMD² of {value} from the private records",
-    "private.farther": "the release is by an MMD² of {value} farther from the private records{than}",
+    "private.farther": "the release is farther from the private records than the {older}, by an MMD² of {value}",
     "by_id.broken": "{note}",
     "by_id.worse": "{note}",
     "by_id.changed": "{value} of the pairs with the same id have changed",
@@ -149,6 +149,7 @@ class Limit(Record):
             value="at least " * (copies in AT_LEAST) + self.number(self.value),
             since=f" since the {older}",
             than=f" than that of the {older}",
+            older=older,
         )
         return told + (f" in the slice {part}" if part else "")
 

@@ -70,7 +70,7 @@ def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> li
     is_moved = board.panel is not None and row.name in board.panel.moved
     notes = [f"{row.runs} training runs"] * (row.runs > 1) + ["depends on the space"] * is_moved
     mark = colors_of(board).get(row.name, "")
-    where, note = anchor(row.name, of="model"), ", ".join(notes)
+    where, note = anchor(row.name, of="model") if board.has_profiles else "", ", ".join(notes)
     faults = "; ".join(finding.words for finding in row.findings[:LARGEST])  # the headline has the numbers
     name = Cell(row.name, f"({faults})" if faults else "", anchor=where, note=note, mark=mark)
     cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]

@@ -19,14 +19,15 @@ which 3 % score so as they are, and 70 % if they are turned. From 0 on, 13 % and
 
 MOST_UPRIGHT = 0.1
 """Share of the other set that may look upside down where this is said. Where more do, as of things that have no top,
-"upright" means too little: another mixture of kinds would be said as pictures that are turned."""
+"upright" means too little: another mixture of kinds would be said as pictures that are turned. Of photographs of 64
+pixels, 3 % look so, and of digits 17 %."""
 
 
 def upright_directions(differences: Array, folds: Indices) -> Array:
     """Return the sum of the differences outside each fold, of both sets together, shape (folds, d).
 
-    Most pictures must be upright. A ridge regression of 1 on the differences is no better than this limit of a large
-    penalty.
+    Most pictures must be upright. A ridge regression of 1 on the differences has this limit for a large penalty, and
+    found no more sets with a smaller one.
 
     Args:
         differences: embeddings of pictures less those of the flipped pictures, shape (n, d).
@@ -70,7 +71,7 @@ class Oriented:
 
     @property
     def is_flipped(self) -> NDArray[np.bool_]:
-        """Whether each picture surely looks upright when it is flipped, shape (k,)."""
+        """Mask of the pictures that surely look upright when they are flipped, shape (k,)."""
         return np.asarray(self.scores < -SURELY * max(float(np.median(self.scores)), 0.0))
 
     def statistics(self) -> Iterator[LocalStatistic]:

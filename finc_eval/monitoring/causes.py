@@ -139,7 +139,7 @@ class Causes:
 
     def _starts(self, alarm: Alarm) -> NDArray[np.int64]:
         """Return the evaluations at which a change may have begun, by their number."""
-        first, last = np.searchsorted(self.history.steps, alarm.since_interval)
+        first, last = np.searchsorted(self.history.steps, alarm.began)
         return np.arange(first, last + 1)
 
     def _explains(self, cause: Alarm, other: Alarm) -> bool:

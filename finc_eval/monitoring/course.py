@@ -209,7 +209,7 @@ def choose_step(
     is_sound, why_not = _sound(history, names, alarms, copies)
     if not is_sound.any():
         return None, f"No step is to be kept: {why_not}."
-    first = min((alarm.since_interval[0] for alarm in alarms), default=np.inf)
+    first = min((alarm.began[0] for alarm in alarms), default=np.inf)
     is_early = (history.steps < first) & is_sound
     places = np.flatnonzero(is_early if is_early.any() else is_sound)
     distance: Array = history.distances[places, 0]
@@ -232,21 +232,22 @@ def _sound(
     """Mark evaluations that neither copy nor repeat nor have collapsed, (t,), and say of the others why not."""
     is_sound, why = np.ones(history.count, bool), []
     for alarm in alarms:
-        first, is_more = alarm.since_interval[0], alarm.after > alarm.before
+        first, is_more = alarm.began[0], alarm.after > alarm.before
         is_from_first = first <= history.steps[0]
         if alarm.name in COLLAPSING and not is_more and not is_from_first:  # else it was never as diverse
             is_sound &= history.steps < first
             why.append(f"from step {step_text(first)} on it collapses")
         elif alarm.name == REPEATS and is_more and is_from_first:  # which evaluations show it
-            is_sound &= history.means()[:, names.index(REPEATS)] <= alarm.before
-            why.append("steps whose samples repeat")
+            repeats = history.means()[:, names.index(REPEATS)] > alarm.before
+            is_sound &= ~repeats
+            why.append(f"at {plural(int(repeats.sum()), 'step')} its samples repeat")
         elif alarm.name in WORTHLESS and is_more:
             is_sound &= history.steps < first
             why.append(f"from step {step_text(first)} on {WORTHLESS[alarm.name]}")
-    with_copies = [one.step for one in copies if one.step in history.steps]
-    if with_copies:
-        is_sound &= ~np.isin(history.steps, with_copies)
-        why.append(f"{plural(len(with_copies), 'step')} with copies of the reference")
+    with_copies = np.isin(history.steps, [one.step for one in copies]) & is_sound
+    if with_copies.any():  # beside those that are not kept anyway
+        is_sound &= ~with_copies
+        why.append(f"at {plural(int(with_copies.sum()), 'step')} it has copies of the reference")
     return is_sound, join_words(why)
 
 

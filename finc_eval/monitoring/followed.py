@@ -36,7 +36,8 @@ class Alarm(Record):
         since: step from which it has changed, estimated from all evaluations.
         before: share, or mean, of the reference and the steps before it may have changed.
         after: share, or mean, at the last evaluation.
-        since_interval: first and last step from which it may have changed, at 95 %.
+        since_interval: first and last step from which it may have changed, at 95 %; None of a result of an earlier
+            version.
         after_interval: interval of `after`, at 95 %; None of what needs no evidence.
         evidence: its e-value when it was raised, adjusted for all followed things; None of what needs no evidence.
         finding: name of what it finds, such as "blurrier".
@@ -48,10 +49,15 @@ class Alarm(Record):
     since: float
     before: float
     after: float
-    since_interval: tuple[float, float]
+    since_interval: tuple[float, float] | None = None
     after_interval: tuple[float, float] | None = None
     evidence: float | None = None
     finding: str = ""
+
+    @property
+    def began(self) -> tuple[float, float]:
+        """The interval of its start; of an earlier version's result, the start itself."""
+        return self.since_interval or (self.since, self.since)
 
 
 def is_share(name: str) -> bool:

@@ -94,7 +94,7 @@ def _alarms(course: Course) -> TextTable:
         {
             "What": lambda finding: finding.name,
             "Raised at step": of_alarm(lambda alarm: step_text(alarm.step)),
-            "Since step": of_alarm(lambda alarm: start_text(alarm.since, alarm.since_interval)),
+            "Since step": of_alarm(lambda alarm: start_text(alarm.since, alarm.began)),
             "What has changed": lambda finding: finding.text,
             "Before": of_alarm(lambda alarm: number(alarm.before)),
             "Now": of_alarm(lambda alarm: number(alarm.after)),

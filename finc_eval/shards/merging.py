@@ -70,7 +70,7 @@ def merge(
         >>> parts[1].name
         'gen.2-of-3.h5'
         >>> fe.merge(parts, "gen.h5")
-        EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
+        EmbeddingCache('gen.npz', n=50, dim=2352, 'pixels')
     """
     if isinstance(shards, str | Path):
         raise UsageError(f"shards must be a list of paths, one or more, got {shards!r}")

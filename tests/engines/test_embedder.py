@@ -53,6 +53,8 @@ FORMS = {
     "Arrow": lambda: pa.array([png(image) for image in IMAGES]),
     "Arrow of Hugging Face": lambda: pa.array([{"bytes": png(image), "path": None} for image in IMAGES]),
     "dictionary": lambda: {"image": IMAGES, "label": np.arange(10)},
+    "dictionary of a column of bytes": lambda: {"image": column([png(image) for image in IMAGES])},
+    "dictionary of another name": lambda: {"photo": IMAGES, "label": np.arange(10)},
 }
 
 
@@ -119,9 +121,22 @@ def test_bytes_of_videos_have_the_rows_of_their_files(tmp_path):
     np.testing.assert_array_equal(fe.Embedder("motion", run=CPU)(files), fe.extract(tmp_path / "set", "motion")[:])
 
 
-@pytest.mark.parametrize("extractor, fine", [("pixels", png(IMAGES[0])), ("motion", CLIPS[0])])
-def test_a_sample_that_cannot_be_read_is_an_error_or_a_row_of_nan(extractor, fine):
-    batch = [fine, b"no sample", fine]
+UNREADABLE = {
+    "damaged": ("pixels", b"no sample"),
+    "damaged clip": ("motion", b"no sample"),
+    "missing": ("pixels", None),
+    "missing clip": ("motion", None),
+    "missing bytes": ("pixels", {"bytes": None, "path": None}),
+    "missing file": ("pixels", "there/is/none.png"),
+}
+"""Extractor, and what came in place of a sample."""
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_sample_that_cannot_be_read_is_an_error_or_a_row_of_nan(case):
+    extractor, broken = UNREADABLE[case]
+    fine = png(IMAGES[0]) if extractor == "pixels" else CLIPS[0]
+    batch = [fine, broken, fine]
     with pytest.raises(fe.DataError, match=r"the batch has 1 unreadable sample \(1: "):
         fe.Embedder(extractor)(batch)
     rows = fe.Embedder(extractor, strict=False)(batch)
@@ -146,6 +161,11 @@ WRONG = {
     "a number": (3, fe.UsageError, "of the type int"),
     "floats": (IMAGES / 255, fe.DataError, "uint8"),
     "a list of numbers": ([1, 2], fe.DataError, "sample 0 of the batch is of type int"),
+    "a dictionary without images": (
+        {"text": ["a", "b"]},
+        fe.UsageError,
+        "a dictionary of text, .*: pass the column alone",
+    ),
     "latents": ([np.zeros((4, 8, 8), np.uint8)], fe.DataError, r"sample 0 of the batch has shape \(4, 8, 8\)"),
 }
 
@@ -160,6 +180,8 @@ def test_what_is_no_batch_is_refused(case):
 def test_clips_that_are_none_and_options_of_images_are_refused():
     with pytest.raises(fe.DataError, match="sample 0 of the batch"):
         fe.Embedder("motion")([IMAGES[0]])
+    with pytest.raises(fe.DataError, match=r"sample 0 of the batch is the path a\.mp4: pass the bytes"):
+        fe.Embedder("motion")(["a.mp4"])
     with pytest.raises(fe.UsageError, match="motion takes clips"):
         fe.Embedder("motion", range=(-1, 1))
     with pytest.raises(fe.UsageError, match="unknown extractor"):

@@ -214,6 +214,10 @@ REFUSED = {
     "few ids": (lambda: SUMS.add(SUMS.zero(), ROWS[:3], ids=["a"]), fe.DataError, "3 embeddings came with 1 id:"),
     "few groups": (lambda: SUMS.add(SUMS.zero(), ROWS[:3], groups=["a"]), fe.DataError, "with 1 group:"),
     "a number": (lambda: SUMS.add(SUMS.zero(), 3), fe.UsageError, "of the type int"),
+    "a negative sample": (lambda: fe.SketchSum(ROWS, sample=-5), fe.UsageError, "sample must be .* at least 0, got -5"),
+    "missing ids": (lambda: added(ROWS[:3], ids=["a", None, ""]), fe.DataError, "2 of 3 ids are missing"),
+    "no state, combined": (lambda: SUMS.combine(SUMS.zero(), None), fe.UsageError, "got NoneType"),
+    "no state, finished": (lambda: SUMS.finish([]), fe.UsageError, "got list"),
     "a state of another sum, added to": (lambda: SUMS.add(OTHER, ROWS), fe.IncompatibleError, "another feature map"),
     "a state of another sum, combined": (
         lambda: SUMS.combine(SUMS.zero(), OTHER),

@@ -1,5 +1,7 @@
 """Limits on the membership-inference score (KAHM, eq. 69): beyond the limit and beyond its null, or held."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -39,20 +41,26 @@ def test_a_release_of_its_training_samples_is_a_regression_and_one_of_their_law_
 
 
 MISSING = {
-    "no training set": ({}, slice(None)),
-    "too few samples": ({"train": "train"}, slice(60)),
-    "another law": ({"train": "far"}, slice(None)),
+    "no training set": ({}, slice(None), "pass train"),
+    "too few samples": ({"train": "train"}, slice(60), "at least 100"),
+    "another law": ({"train": "far"}, slice(None), "not of one distribution"),
+    "the training set as the reference": (
+        {"train": "ref"},
+        slice(None),
+        "100 of the 100 samples .* are training samples",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", MISSING)
 def test_what_cannot_be_judged_is_missing_and_never_passes(case, drawn):
-    given, rows = MISSING[case]
+    given, rows, why = MISSING[case]
     sets = {**drawn, "far": drawn["train"] + 3}
     verdict = fe.gate(
         drawn["gen"], drawn["gen"], drawn["ref"][rows], POLICY, **{name: sets[key] for name, key in given.items()}
     )
-    assert (verdict.limits[0].verdict, verdict.exit_code) == ("missing", 3) and verdict.limits[0].note
+    assert (verdict.limits[0].verdict, verdict.exit_code) == ("missing", 3)
+    assert re.search(why, verdict.limits[0].note)
 
 
 def test_a_score_is_beyond_its_null_where_its_p_value_is_small_enough():

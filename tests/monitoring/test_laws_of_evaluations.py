@@ -348,3 +348,17 @@ def test_the_step_to_keep_is_near_the_reference_within_twice_the_error_and_befor
     # What is surely there at the last look, and may have begun earlier, is dated by the earliest step.
     assert choose_step(found, names, alarms(3), copies, noise)[0] == kept
     assert choose_step(found, names, alarms(0), copies, noise)[1].endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("changed", "copying", "words"), [(1, [], "4 steps its"), (3, [2, 3, 4], "1 step it has copies")]
+)
+def test_why_steps_are_not_kept_counts_each_step_once(changed, copying, words):
+    found = Evaluations.of(part(np.arange(20.0), units(30, 0)))
+    for number in range(1, 5):
+        found.add(float(number), part(np.arange(20.0), units(10, number), ((1, 10),)), 0)
+    found.sums[:, 0] = 3, 10
+    names = ("repeats", *map(str, range(len(found.reference) - 1)))
+    alarm = Alarm(4.0, "repeats", "", float(changed), 0.1, 0.2, (float(changed), 4.0))
+    copies = [CopiesAtStep(float(step), 2, 12) for step in copying]
+    assert words in choose_step(found, names, [alarm], copies, 0.1)[1]

@@ -293,7 +293,7 @@ RANK_AND_GATE = [
     ),
     done("leaderboard --gen gen.h5 --ref ref.h5 --out o", "", within("o", board_of("gen"))),
     refused("leaderboard a=gen.h5 b=other.h5", "Missing option '--ref'"),
-    done("gate --init --baseline y.npy --ref ward.sketch.h5 --policy new.toml", "private.farther = "),
+    done("gate --init --baseline y.npy --ref ward.sketch.h5 --policy new.toml", "private.farther = ", "new.toml"),
     done("leaderboard a=x.npy b=y.npy --ref ward.sketch.h5 --out o", "-DP", within("o", RANKED)),
     refused("leaderboard a=gen.h5 b=other.h5 --ref ward.sketch.h5 --out o", "784"),
     refused("leaderboard a=x.npy --ref ward.sketch.h5 --metrics fd --out o", "leave out metrics"),

@@ -25,6 +25,10 @@ REVIEWED = {
             "members_folder(page) / member_page(members.id)",
         },
         "naming/kept_values.py": {"folder_of_columns() / f'{digest}.npz'"},
+        "conventions/opened.py": {"open_source(given.given)"},
+        "embeddings/stored/turned.py": {
+            """_folder() / f"{sha256_of(f'180 {space} {ARITHMETIC}', content[rows])}.npz\""""
+        },
         "same_ids/kept.py": {"folder_of_pairs() / f'{sha256_of(keys, *self.names)}.npz'"},
         "core/provenance.py": {"Path(sys.argv[0])"},
         "cli/command.py": {"Path(args[0])"},

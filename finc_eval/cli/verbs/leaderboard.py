@@ -143,7 +143,7 @@ def rank(
         for name, given in (("scores", scores), ("labels", labels))
     }
     check_given(ballots)
-    is_private = not is_url(ref) and file_type(ref) == "private sketch"
+    is_private = _is_private(ref)
     type_name = "private-leaderboard" if is_private else "leaderboard"
     output = output_folder("leaderboard", type_name, sources, out, force, titles=[*runs, "ref"], stem="leaderboard")
     with work.running() as run:
@@ -179,6 +179,11 @@ def add(
     """
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
+    if _is_private(ref):
+        raise UsageError(
+            f"{ref} is a private sketch, and a board on it is not kept: rank all models at once, by finc-eval "
+            "leaderboard without add"
+        )
     stored = fe.Board(board)
     names = [field.name for field in fields(settings) if given_options(context, field.name)]
     given: Any = {name: getattr(settings, name) for name in names}
@@ -196,6 +201,10 @@ def add(
         print(done)
     if not as_json:
         emit(ranked, None if stays else _page_of(board), as_json)
+
+
+def _is_private(ref: str) -> bool:
+    return not is_url(ref) and file_type(ref) == "private sketch"
 
 
 @leaderboard.command()

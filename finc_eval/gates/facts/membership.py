@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
 from finc_eval.core.words import figure
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.keys import hash_rows
 from finc_eval.embeddings.opening import open_embeddings
 from finc_eval.gates.evidence import LimitEvidence, Missing, Side
 from finc_eval.gates.sets import GEN, REF, GateSets
@@ -57,11 +61,7 @@ def membership_evidence(
         return [Missing(name=MEMBERSHIP, margin=margin, note=note)]
     law = holdout_p_value(members, sets.ref, seed, run)
     if law <= AUDIT_ALPHA:
-        note = (
-            f"training set and reference are not of one distribution (p = {figure(law, '.2g')}), which also looks like "
-            "membership: pass a reference that was drawn as the training set was"
-        )
-        return [Missing(name=MEMBERSHIP, margin=margin, note=note)]
+        return [Missing(name=MEMBERSHIP, margin=margin, note=_why_unlike(members, sets.ref, law, run))]
     found = score_membership(sets.all[GEN], members, sets.all[REF], seed, permutations=NULL, device=run.device)
     if found is None:
         return [Missing(name=MEMBERSHIP, margin=margin, note="the distances have no density to compare")]
@@ -80,3 +80,21 @@ def membership_evidence(
             null=null,
         )
     ]
+
+
+def _why_unlike(train: Embeddings, ref: Embeddings, law: float, run: Run) -> str:
+    """Say why a reference cannot stand for samples that the generator has not seen."""
+    seen, asked = (
+        np.concatenate([hash_rows(batch.rows.cpu()).numpy() for batch in embeddings.batches(run.portion)])
+        for embeddings in (train, ref)
+    )
+    # 0.01: share of a holdout that may also be in the training set, as in audits.
+    if (shared := int(np.isin(asked, seen).sum())) > 0.01 * ref.n:
+        return (
+            f"{shared:,} of the {ref.n:,} samples of the reference are training samples: pass a reference that the "
+            "generator has not seen"
+        )
+    return (
+        f"training set and reference are not of one distribution (p = {figure(law, '.2g')}), which also looks like "
+        "membership: pass a reference that was drawn as the training set was"
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from finc_eval.core.errors import UsageError, check_finite, check_positive
+from finc_eval.core.errors import MAX_POSITIVE, UsageError, check_finite, check_positive
 from finc_eval.core.record import Record, about
 
 Checks = Mapping[str, Callable[[str, Any], Any]]
@@ -21,8 +21,8 @@ def as_given(_: str, value: Any) -> Any:
 def check_not_negative(name: str, value: Any) -> float:
     """Return a finite number that is 0 or more, or raise UsageError."""
     number = check_finite(name, value)
-    if number < 0:
-        raise UsageError(f"{name} must not be negative, got {number:g}")
+    if not 0 <= number <= MAX_POSITIVE:
+        raise UsageError(f"{name} must be a number from 0 to {MAX_POSITIVE:g}, got {value!r:.40}")
     return number
 
 

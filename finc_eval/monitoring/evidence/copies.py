@@ -8,6 +8,7 @@ such as digits 1, all samples are near each other.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
@@ -94,8 +95,9 @@ class Originals:
         """Mark the samples that are near an original, shape (n,), by their embeddings, shape (n, d)."""
         if not len(self.rows) or not len(rows):
             return np.zeros(len(rows), np.bool_)
-        near = []
-        for part in _project(rows, self.seed).split(max(1, IN_MEMORY // len(self.rows))):
+        near, projected, step = [], _project(rows, self.seed), max(1, IN_MEMORY // len(self.rows))
+        for start in range(0, len(projected), step):
+            part = projected[start : start + step]
             closest = torch.cdist(part, self.rows).argmin(1)
             apart = (part - self.rows[closest]).norm(dim=1)  # a matrix product rounds small distances
             near.append(apart.double().numpy() <= self.reach[closest.numpy()])
@@ -134,11 +136,11 @@ def _project(rows: torch.Tensor, seed: int) -> torch.Tensor:
     """Return random projections of rows, whose distances are about those of the rows; few entries as they are."""
     if rows.shape[1] <= PROJECTED:
         return rows.float()
-    return torch.as_tensor(rows.float() @ _projection(rows.shape[1], seed))
+    return rows.float() @ _projection(rows.shape[1], seed)
 
 
 @lru_cache(4)  # each evaluation asks for it twice
 def _projection(entries: int, seed: int) -> torch.Tensor:
     """Return random directions, shape (entries, `PROJECTED`), scaled so that projections keep distances."""
     drawn = torch.randn(entries, PROJECTED, generator=torch.Generator().manual_seed(seed))
-    return drawn / PROJECTED**0.5
+    return drawn / math.sqrt(PROJECTED)

@@ -60,6 +60,7 @@ class PrivateBoard(Leaderboard):
 
     type_name: ClassVar[str] = "private-leaderboard"
     page: ClassVar[str] = "finc_eval.private.reference.board_page"
+    has_profiles: ClassVar[bool] = False
 
     distances: tuple[PrivateScore, ...] = field(kw_only=True)
     guarantees: tuple[Guarantee, ...] = field(kw_only=True)

@@ -151,7 +151,7 @@ def first_private_policy(
     opened = open_embeddings({BASELINE: baselines[0]}, extractor, Run.of(run), [sketch.space])[BASELINE]
     ref, old = sketch.noisy_mean, sketch.summarize(opened, run=run)
     value, (_, high) = squared_distance(ref, old), interval(ref, old, 1 - ALPHA)
-    half = upper_quantile(ALPHA) * error_unchanged(ref, old)
+    half = upper_quantile(ALPHA) * error_unchanged(ref, old, old.n)
     floors = {DISTANCE_KEY: value + 2 * (high - value), FARTHER: 2 * half}
     about = {
         DISTANCE_KEY: f"largest MMD² from the private records; the baseline has {figure(value, '.2g')}",
@@ -187,9 +187,9 @@ def distance_evidence(
         yield PrivateDistance(name=DISTANCE_KEY, value=value, margin=limits.distance, n=gen.n, ref=ref, gen=gen)
     if limits.farther is not None:
         for label, sample in samples.items():
-            found = apart(*compared(ref, (gen, sample)))
+            found, error = apart(*compared(ref, (gen, sample))), error_unchanged(ref, sample, gen.n)
             name = FARTHER if label == BASELINE else f"{FARTHER}-{label}"
-            yield Normal.of(found, name=name, margin=limits.farther, n=gen.n, unchanged=0.0)
+            yield Normal.of(found, name=name, margin=limits.farther, n=gen.n, unchanged=0.0, error_unchanged=error)
 
 
 def _as_gate_sets(opened: Mapping[str, Embeddings], given: Mapping[str, object], extractor: AnyExtractor) -> GateSets:

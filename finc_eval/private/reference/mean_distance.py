@@ -10,7 +10,7 @@ E‖d‖² = Δ² + tr Σ and var ‖d‖² = 4 δᵀΣδ + 2 tr Σ².
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import sqrt
 
@@ -197,14 +197,14 @@ def difference(ref: NoisyMean, first: SampleMean, other: SampleMean) -> Estimate
     return apart(*compared(ref, (first, other)))
 
 
-def error_unchanged(ref: NoisyMean, gen: SampleMean) -> float:
-    """Return the standard error of `difference` for another sample of the same law and size.
+def error_unchanged(ref: NoisyMean, gen: SampleMean, n: int) -> float:
+    """Return the standard error of `difference` for another sample of the same law, of n samples.
 
     With R = s²I + S_P/m, the mean of gᵀRg over both samples is tr R(C₁ + C₂).
     """
-    (estimate,) = compared(ref, (gen,))
-    gaps = 8 * float((_reference(ref, (gen,)) * gen.covariance).sum()) / gen.n
-    return sqrt(2 * estimate.variance_of(GEN) + gaps)
+    gaps = 4 * float((_reference(ref, (gen,)) * gen.covariance).sum())
+    pair = (gen, replace(gen, n=n))
+    return sqrt(sum(compared(ref, (each,))[0].variance_of(GEN) + gaps / each.n for each in pair))
 
 
 def smallest_detected(ref: NoisyMean, confidence: float) -> float:

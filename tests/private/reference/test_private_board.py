@@ -75,6 +75,18 @@ def test_what_needs_samples_of_the_reference_is_refused(options, named, models, 
         fe.leaderboard(models, sketch, **options)
 
 
+def test_another_extractor_than_that_of_the_sketch_is_refused_before_any_sample_is_embedded(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    images = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 3), dtype=np.uint8)
+    sketch = fe.privacy.release_sketch(images[:40], public=images[40:], extractor="pixels", epsilon=8, ledger=None)
+    for judge in (
+        lambda: fe.leaderboard({"a": images}, sketch, extractor="efficientnet-lite0"),
+        lambda: fe.gate(images, images[:40], sketch, {"private": {"farther": 1.0}}, extractor="efficientnet-lite0"),
+    ):
+        with pytest.raises(fe.UsageError, match=r"extractor is efficientnet-lite0, .* by pixels: leave extractor out"):
+            judge()
+
+
 def test_a_board_is_written_with_its_guarantee_and_read_back(board, sketch, tmp_path):
     sketch.save(tmp_path / "ref.h5")
     back = fe.load(board.to_json(tmp_path / "board.json") and tmp_path / "board.json")
@@ -96,6 +108,8 @@ def test_no_output_has_anything_of_the_private_set(sets, transform, models, tmp_
     command = ["leaderboard", "--ref", tmp_path / "ref.h5", *(f"{name}={tmp_path / name}.npy" for name in models)]
     ran = CliRunner().invoke(app, [*map(str, command), "--out", str(tmp_path / "out"), "--quiet"])
     assert ran.exit_code == 0, ran.output
+    added = CliRunner().invoke(app, ["leaderboard", "add", str(tmp_path / "out"), *map(str, command[1:4])])
+    assert added.exit_code != 0 and "a board on it is not kept" in " ".join(added.output.split())
     files = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
     assert files.keys() == {"leaderboard.html", "leaderboard.json"}
     secrets = ("patients", fe.EmbeddingSet(sets[1]).digest)

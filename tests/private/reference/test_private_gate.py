@@ -9,7 +9,7 @@ import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.gates.first_policy import first_policy
 from finc_eval.private.reference import mean_distance
-from finc_eval.private.reference.gate import PrivateDistance
+from finc_eval.private.reference.gate import FARTHER, PrivateDistance
 
 LIMITS = {"private": {"distance": 0.05, "farther": 0.02}}
 
@@ -36,6 +36,7 @@ def test_a_release_like_its_baseline_passes_and_a_farther_one_is_a_regression(re
     failed = fe.gate(releases["inverted"], releases["old"], sketch, LIMITS)
     assert failed.exit_code == 1 and set(judged(failed).values()) == {"regressed"}
     assert [finding.limit for finding in failed.findings] == ["private.distance", "private.farther"]
+    assert "farther from the private records than the baseline, by" in failed.findings[1].text
     assert failed.limits[0].value == pytest.approx(sketch.score(releases["inverted"]).value)
 
 
@@ -46,6 +47,16 @@ def test_a_verdict_says_the_guarantee_and_what_was_not_judged_and_is_read_back(r
     assert fe.load(tmp_path / "verdict.json").to_dict() == verdict.to_dict()
     assert verdict.warnings[0] in verdict.to_html(tmp_path / "verdict.html").read_text()
     assert verdict.sets["ref"].digest == sketch.digest and verdict.sets["ref"].n == sketch.m
+
+
+def test_a_far_release_does_not_make_a_limit_too_fine_that_an_unchanged_release_keeps(releases, sketch):
+    """The errors of a far release are larger, and do not say what a release like its baseline would keep."""
+    limit = float(fe.Policy.parse(first_policy([releases["old"]], sketch)).private.farther)
+    for name in ("same", "inverted"):
+        verdict = fe.gate(releases[name], releases["old"], sketch, {"private": {"farther": limit}})
+        assert len(verdict.warnings) == 1 and FARTHER in judged(verdict), name
+    few = fe.gate(releases["same"][:60], releases["old"], sketch, {"private": {"farther": limit}})
+    assert FARTHER in few.warnings[1]  # a smaller release is less sure than its baseline
 
 
 REFUSED = [
