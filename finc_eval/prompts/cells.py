@@ -26,7 +26,7 @@ from finc_eval.core.words import percent, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.classes import class_properties
-from finc_eval.naming.evidence import CLASSIFIER, unnamed
+from finc_eval.naming.evidence import CLASSIFIER, is_unnamed, unnamed
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.measured import MeasuredSets, columns_of
 from finc_eval.naming.names import name_by_members
@@ -95,7 +95,7 @@ class PromptCell(Record, Shown):
         has = {
             "look": f"are {self.name}",
             "class": f"look like {quote(self.name)}",
-            KIND: f"are like {quote(self.name)}",
+            KIND: f"are {'of the' if is_unnamed(self.name) else 'like'} {self.name}",
         }
         said = has.get(self.what, f"have {self.what} {quote(self.name)}")
         shares = [percent(share, 0) for share in (self.share_gen, self.share_ref)]
@@ -286,7 +286,7 @@ class _PromptCells:
 
 
 def _without(samples: Embeddings, columns: Collection[str]) -> Embeddings:
-    """Return a set without some columns: the words of its prompts are no name of a kind of its pictures."""
+    """Return a set without some columns, such as prompts, whose words do not name a kind of its pictures."""
     rest = Subset(samples, np.arange(samples.n))
     rest.columns = tuple(name for name in samples.columns if name not in columns)
     return rest
