@@ -7,8 +7,7 @@ The images of a prompt are put in pairs, one of each set. d_ic is +1 if the firs
 
 under random signs of the pairs, which exchange their images. All cells are one family: |z| is compared with the largest
 of all cells under the same signs (Westfall and Young 1993). One cause is one cell: the cell with the largest |z| is
-chosen that no clearer word explains (`words`), its pairs are left out of the attributes that come with it, and the rest
-is tested again. What is left out depends on |d| alone, which signs do not change.
+chosen that no clearer word explains (`words`), its unlike pairs are left out, and the rest is tested again. What is left out depends on |d| alone, which signs do not change.
 """
 
 from __future__ import annotations
@@ -43,12 +42,6 @@ MIN_UNLIKE = 8
 no cell of a table of more than one can be significant."""
 
 SHOWN = 4  # images of a cell and set that are shown
-
-FOLLOWS = 0.5
-"""Share of the unlike pairs of an attribute that are unlike in another, from which it comes with the other.
-
-In 20 draws of 12 planted cells, 2 causes are found as two cells with .5, and 31 with 1: a class is seen in most of the
-pictures of a kind, and the rest of the kind is another cell."""
 
 KINDS = (0.03, 0.3)  # shares of all samples between which a kind is an attribute
 
@@ -259,17 +252,12 @@ class _PromptCells:
         return best
 
     def _leave_out(self, place: int, word: int) -> None:
-        """Leave the unlike pairs of a cell out, and all pairs of its word from the attributes that come with it."""
-        inside = np.asarray(self.has[:, [word]].todense()).ravel() > 0
-        there = inside & (self.unlike[:, place] != 0)
-        counts = (self.unlike[inside] != 0).sum(0)
-        shared = (self.unlike[there] != 0).sum(0)
-        follows = (counts > 0) & (shared >= FOLLOWS * counts)
-        before = self.unlike.copy()
+        """Leave the unlike pairs of a cell out of all attributes: what comes with it is no cell of its own."""
+        there = (np.asarray(self.has[:, [word]].todense()).ravel() > 0) & (self.unlike[:, place] != 0)
+        changed = np.flatnonzero((self.unlike[there] != 0).any(0))
         self.unlike[there] = 0
-        self.unlike[np.ix_(inside, follows)] = 0
-        for changed in np.flatnonzero((before != self.unlike).any(0)).tolist():
-            self.tests[changed] = self._test(changed)
+        for attribute in changed.tolist():
+            self.tests[attribute] = self._test(attribute)
 
     def _test(self, place: int) -> _TestedAttribute:
         data = self.unlike[:, place].astype(np.float32)
