@@ -21,9 +21,10 @@ from finc_eval.findings.copies import measure_copies
 from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.findings.found import hold_findings
 from finc_eval.findings.local import LocalParts
-from finc_eval.gates.appearance import LOCAL, PART, WHOLE, Beyond, Clearest, NewPart
+from finc_eval.gates.appearance import PART, WHOLE, Beyond, Clearest
 from finc_eval.gates.by_id import BROKEN, SureCount, find_pair_findings
 from finc_eval.gates.divisions import ReleaseKinds
+from finc_eval.gates.facts.parts import LOCAL, NewPart
 from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.limit import NAMED, Limit
 from finc_eval.gates.sets import GEN, GateSets

@@ -18,7 +18,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.imagenet import imagenet_tree
 from finc_eval.gates.policy import COLUMN_SHARE, KindLimits
-from finc_eval.gates.sets import GEN, REF, GateSets
+from finc_eval.gates.sets import GEN, REF, GateSets, independent
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.naming.classes import SEEN, class_weights, classifier_of, probabilities
 from finc_eval.naming.evidence import Name, starts_with_trait, unnamed
@@ -197,12 +197,6 @@ class ReleaseKinds:
 def fewest(sets: GateSets) -> int:
     """Return the number of independent samples of the smallest set of a generator."""
     return min(independent(samples) for samples in (sets.gen, *sets.baselines.values()))
-
-
-def independent(embeddings: Embeddings) -> int:
-    """Return the number of independent samples: the number of groups, if there are any."""
-    groups = embeddings.group_hashes()
-    return embeddings.n if groups is None else len(np.unique(groups))
 
 
 @dataclass(frozen=True)

@@ -18,24 +18,16 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.findings.copies import measure_copies
-from finc_eval.gates.appearance import LOCAL, PART, WHOLE, Clearest, look_evidence, pictures_of, why_not_looked_at
-from finc_eval.gates.divisions import (
-    OF_REF,
-    OF_SETS,
-    by_tree,
-    by_tree_of_all,
-    fewest,
-    independent,
-    judge_kinds,
-    tree_of_reference,
-)
+from finc_eval.gates.appearance import PART, WHOLE, Clearest, look_evidence, pictures_of
+from finc_eval.gates.divisions import OF_REF, OF_SETS, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
 from finc_eval.gates.evidence import Normal, round_up
 from finc_eval.gates.facts.of_private import private_part
+from finc_eval.gates.facts.parts import LOCAL, why_not_looked_at
 from finc_eval.gates.kinds import lost_evidence, new_evidence
 from finc_eval.gates.policy import NOISE, AppearanceLimits, KindLimits, MetricLimit, Policy
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.scores import score_evidence
-from finc_eval.gates.sets import GEN, REF, GateSets
+from finc_eval.gates.sets import GEN, REF, GateSets, independent
 from finc_eval.gates.shares import GainedShare, LostShare
 from finc_eval.local_evidence.find import LEAST_UNITS
 from finc_eval.measures.metrics import COMPUTE

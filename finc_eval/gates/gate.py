@@ -23,7 +23,7 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE, known_space
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.findings.copies import measure_copies
-from finc_eval.gates.appearance import find_release_parts, gather_on_appearance
+from finc_eval.gates.appearance import gather_on_appearance
 from finc_eval.gates.baseline import History, is_history, samples_of
 from finc_eval.gates.by_id import by_id_evidence, compare_runs, find_other_pictures
 from finc_eval.gates.causes import Suspect, copied_suspect, find_findings, find_suspects
@@ -31,6 +31,7 @@ from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, Relea
 from finc_eval.gates.evidence import LimitEvidence, Missing, PlainFact
 from finc_eval.gates.facts.membership import membership_evidence
 from finc_eval.gates.facts.of_private import lacking_sketch, private_part
+from finc_eval.gates.facts.parts import find_release_parts
 from finc_eval.gates.kinds import Gathered, KindEvidence, compare_two, gather_on_kinds
 from finc_eval.gates.limit import MOVES, Limit
 from finc_eval.gates.policy import BasicLimits, CopyingLimits, Policy, SliceLimits

@@ -309,3 +309,9 @@ def find_visible_change(
     pair = {GEN: sets.gen, "ref": sets.all[old]}
     # equal=1: a gate does not look for samples of an older release, and says nothing of them.
     return find_visible(pair, measured, answer.choice.tests.detectable(level), seed, equal=1, run=run)
+
+
+def independent(embeddings: Embeddings) -> int:
+    """Return the number of independent samples: the number of groups, if there are any."""
+    groups = embeddings.group_hashes()
+    return embeddings.n if groups is None else len(np.unique(groups))

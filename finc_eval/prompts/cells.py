@@ -5,9 +5,10 @@ The images of a prompt are put in pairs, one of each set. d_ic is +1 if the firs
 
     z_wc = Σ_i h_iw·d_ic / √(Σ_i h_iw·d_ic²)
 
-under random signs of the pairs, which exchange their images. All cells are one family: |z| is compared with the largest
-of all cells under the same signs (Westfall and Young 1993). One cause is one cell: the cell with the largest |z| is
-chosen that no clearer word explains (`words`), its unlike pairs are left out, and the rest is tested again. What is left out depends on |d| alone, which signs do not change.
+under random signs of the pairs, which exchange their images. |z| is compared with the largest of all cells under the
+same signs (Westfall and Young 1993); cells of kinds are a family of their own. One cause is one cell: the cell with the
+largest |z| is chosen that no clearer word explains (`words`), its unlike pairs are left out, and the rest is tested
+again. What is left out depends on |d| alone, which signs do not change.
 """
 
 from __future__ import annotations
@@ -252,7 +253,7 @@ class _PromptCells:
         return best
 
     def _leave_out(self, place: int, word: int) -> None:
-        """Leave the unlike pairs of a cell out of all attributes: what comes with it is no cell of its own."""
+        """Leave the unlike pairs of a cell out of all attributes, so that what comes with it is not another cell."""
         there = (np.asarray(self.has[:, [word]].todense()).ravel() > 0) & (self.unlike[:, place] != 0)
         changed = np.flatnonzero((self.unlike[there] != 0).any(0))
         self.unlike[there] = 0

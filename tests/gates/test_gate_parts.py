@@ -13,7 +13,7 @@ import finc_eval as fe
 from finc_eval.core.errors import UsageError
 from finc_eval.embeddings.stored.turned import TurnedRows
 from finc_eval.gates import appearance
-from finc_eval.gates.appearance import LOCAL, NewPart
+from finc_eval.gates.facts.parts import LOCAL, NewPart
 from finc_eval.gates.first_policy import first_policy
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.shares import GainedShare, TwoCounts
