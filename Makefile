@@ -3,6 +3,7 @@
 # make test   set everything up, run the tests
 # make long   run the tests that compute for many seconds
 # make loops  the tests of monitors in real training loops, with real trackers
+# make engines  the recipes of docs/scale.md in Ray Data, Daft and Spark (1.5 GB)
 # make oldest the fast tests with the oldest versions that pyproject.toml allows, in .venv-oldest (Python 3.11, 8 GB)
 # make newest the tests with the newest Python that is installed and the newest packages, in .venv-newest (8 GB)
 # make middle the same with Python 3.12, in .venv-middle
@@ -38,7 +39,7 @@ NEWEST_TESTS :=
 AXE := 4.10.3
 AXE_SHA256 := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
 
-.PHONY: demo test long loops lint oldest middle newest turn dist audit docs bench notebooks browser pictures clean
+.PHONY: demo test long loops engines lint oldest middle newest turn dist audit docs bench notebooks browser pictures clean
 
 demo: .venv/.demo
 	$(BIN)/finc-eval demo --out reports/demo
@@ -51,6 +52,9 @@ long: .venv/.test
 
 loops: .venv/.loops
 	$(BIN)/python -m pytest $(IN_PARALLEL) tests/loops tests/monitoring/test_trackers.py
+
+engines: .venv/.engines
+	$(BIN)/python -m pytest -m "long or not long" tests/engines
 
 lint: .venv/.lint
 	$(BIN)/ruff check .
@@ -107,6 +111,10 @@ clean:
 	$(BIN)/python -m pip install $(QUIETLY) -e ".[test,loops]" \
 		brotli "gradio-client>=2" "orjson>=3" python-multipart "uvicorn[standard]>=0.30"
 	$(BIN)/python -m pip install $(QUIETLY) --no-deps "trackio>=0.43"
+	@touch $@
+
+.venv/.engines: pyproject.toml | .venv
+	$(BIN)/python -m pip install $(QUIETLY) -e ".[test,engines]"
 	@touch $@
 
 .venv:

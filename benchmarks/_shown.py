@@ -32,7 +32,10 @@ SHOWN = {
     "finc_scaling": (("n = m", "compare, s", "peak, GB", "published, s"), r"^(1000|10000|50000|250000) "),
     "frechet_intervals": (("design", "distance", "read", "interval holds the distance"), ""),
     "gate": (("regime", "false failures", "passed", "found"), "^(unchanged|prompts|compact|new|worse) "),
-    "gate_real": (("regime", "regression", "pass"), "^(unchanged|halved|artefact|photos-unchanged|photos-lost) "),
+    "gate_real": (
+        ("regime", "regression", "pass"),
+        "^(unchanged|halved|artefact|photos-unchanged|photos-lost|local-.*) ",
+    ),
     "gate_retraining": (
         ("law", "false losses", "false gains", "false passes, lost"),
         r"^(gamma|t5|unlike) \| (5|10|20) .*\| 3 ",

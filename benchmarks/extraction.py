@@ -31,7 +31,7 @@ import finc_eval as fe
 from finc_eval.core.run import WORKERS
 from finc_eval.embeddings.job import decode_batches
 from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.network import CardNetwork
 from finc_eval.extractors.preprocess import normalize_values
 from finc_eval.extractors.weights import check_weights
 from finc_eval.samples.opening import open_source
@@ -84,7 +84,7 @@ def stages(folder, extractor):
     for batch in batches:
         normalize_values(batch.pixels, card.preprocessing)
     moved = time.perf_counter()
-    embed = Embedder(card)
+    embed = CardNetwork(card)
     made = time.perf_counter()
     for batch in batches:
         embed(batch.pixels)

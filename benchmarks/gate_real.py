@@ -16,6 +16,11 @@ change.
 *files-unchanged*: from image files to the verdict, 500 digits against 500 and 1 000 of the reference, as thumbnails of
 192 entries, at limits that allow next to nothing on lost and new kinds and on the Fréchet distance.
 
+*local-unchanged*: 300 photographs of 64 pixels, with cells, against 300 and 300 of the reference, at a limit of 2 % on
+parts of pictures alone; *local-returned*: a baseline without the patch of one color that 15 % of release and reference
+have; *local-retrained*: three baselines of 300 photographs; *local-groups*: groups of three equal photographs. A fault
+of `local_evidence.py` behind *local-* is drawn into a share of the release.
+
 *generators*: 2 000 digits of one model, after 2 000 of a better one by its Fréchet distance; *same-generator*: of the
 same one.
 """
@@ -25,6 +30,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import local_evidence
 import numpy as np
 from _real import asset, mnist, tiny_imagenet
 from _record import record
@@ -33,11 +39,16 @@ from PIL import Image, ImageFilter
 from scipy.optimize import brentq
 
 import finc_eval as fe
+from finc_eval.embeddings.cells import Cells
 from finc_eval.gates.first_policy import first_policy
 
 N, M, AXES = 1000, 4000, 32
 RUNS = 20
 FILES = 500
+LOCAL = 300  # photographs of each set of a gate on parts of pictures
+DESIGNS = ("unchanged", "returned", "retrained", "groups")
+PLANTED = ("writing across", "patch of one color", "stamp at a corner", "border", "soft background", "halos", "zoom",
+           "color fringes")  # fmt: skip
 THUMBNAILS = """name = "thumbnails"
 description = "The pixels of thumbnails: RGB, 8x8, flattened to 192 numbers."
 citation = "None."
@@ -237,7 +248,57 @@ def generators(same, seed):
     return judged(verdict)
 
 
+class Celled(fe.EmbeddingSet):
+    """Embeddings of photographs with their cells."""
+
+    cells_absent = ""
+
+    def __init__(self, cells, rows, group=1):
+        super().__init__(rows, metadata={"group": (np.arange(len(rows)) // group).astype(str)})
+        self.values = cells
+
+    @property
+    def cells(self):
+        return Cells(self.values, np.arange(self.n), "efficientnet-lite0")
+
+
+@cache
+def network():
+    return local_evidence.Photographs()
+
+
+@cache
+def patched():
+    """Return cells and embeddings of 900 photographs with a patch of one color, computed once."""
+    rng, images = np.random.default_rng(0), local_evidence.images()[0]
+    cells, _, embeddings = network().look([local_evidence.patch(images[row].copy(), rng) for row in range(0, 7200, 8)])
+    return cells, embeddings
+
+
+def local(design, seed):
+    """Judge a release by its parts of pictures."""
+    cells, _, embeddings, _ = local_evidence.photographs()
+    rng, group = np.random.default_rng([seed, 76]), 3 if design == "groups" else 1
+    parts = np.split(rng.permutation(len(cells))[: 5 * LOCAL // group], 5)
+    sets = [[array[np.repeat(part, group)] for array in (cells, embeddings)] for part in parts]
+    if design == "returned":
+        for place, number in ((0, 0), (2, 1)):
+            some = np.array_split(rng.permutation(len(patched()[0])), 2)[number][: round(0.15 * LOCAL)]
+            for array, changed in zip(sets[place], patched(), strict=True):
+                array[: len(some)] = changed[some]
+    elif design in local_evidence.FAULTS:
+        change, share = local_evidence.FAULTS[design]
+        images = [local_evidence.images()[0][row].copy() for row in parts[0][: round(share * LOCAL)]]
+        changed = network().look([change(image, rng) for image in images])
+        sets[0][0][: len(images)], sets[0][1][: len(images)] = changed[0], changed[2]
+    gen, old, ref, *again = (Celled(*each, group) for each in sets)
+    policy = {"appearance": {"local": 0.02}} | ({"groups": "group"} if group > 1 else {})
+    return judged(fe.gate(gen, [old, *again] if design == "retrained" else old, ref, policy))
+
+
 def one(regime, seed):
+    if regime.startswith("local-"):
+        return local(regime.removeprefix("local-"), seed)
     return {
         "unchanged": lambda: by_init(embedded(digits()[0]), digits()[1], N, M, False, seed),
         "lost-by-init": lambda: by_init(embedded(digits()[0]), digits()[1], N, M, True, seed),
@@ -273,6 +334,7 @@ REGIMES = (
     "same-generator",
     "photos-unchanged",
     "photos-lost",
+    *(f"local-{design}" for design in (*DESIGNS, *PLANTED)),
 )
 
 

@@ -142,7 +142,7 @@ def random_weights():
 
 def random_embedder(card, device, precision="float32"):
     with random_weights():
-        return network.Embedder(card, device, precision)
+        return network.CardNetwork(card, device, precision)
 
 
 def bare_network(embed, pixels, how, device):

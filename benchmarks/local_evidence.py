@@ -9,6 +9,8 @@ the planted pictures among the first twelve that are shown.
 
     python benchmarks/local_evidence.py nulls --runs 600
     python benchmarks/local_evidence.py power
+    python benchmarks/local_evidence.py sizes
+    python benchmarks/local_evidence.py orientation --runs 300
 """
 
 import argparse
@@ -21,15 +23,18 @@ from pathlib import Path
 import _real
 import numpy as np
 import torch
+from _local_faults import FAULTS
 from _record import record
-from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageOps
+from PIL import Image, ImageOps
 from scipy.stats import binomtest
 
 from finc_eval.local_evidence.find import find_local
 from finc_eval.local_evidence.inputs import LocalInput
-from finc_eval.local_evidence.likeness import measure_likeness
+from finc_eval.naming.likeness import measure_likeness
+from finc_eval.numerics.inference import BESIDE_ALPHA
 
 KEPT = _real.CACHE / "local-evidence-64.npz"
+TURNED = _real.CACHE / "local-evidence-64-turned.npz"
 BATCH = 50
 
 
@@ -200,95 +205,17 @@ def false_rate(name, runs, permutations, seed):
     }
 
 
-def some_letters(image, rng):
-    text = "".join(chr(65 + letter) for letter in rng.integers(0, 26, 9))
-    ImageDraw.Draw(image).text((int(rng.integers(0, 12)), int(rng.integers(8, 48))), text, fill="white")
-    return image
-
-
-def patch(image, rng):
-    x, y = rng.integers(0, 44, 2).tolist()
-    image.paste((200, 40, 160), (x, y, x + 18, y + 18))
-    return image
-
-
-def stamp(image, _rng):
-    ImageDraw.Draw(image).ellipse((44, 44, 60, 60), outline="white", width=3)
-    return image
-
-
-def border(image, _rng):
-    ImageDraw.Draw(image).rectangle((0, 0, 63, 63), outline="black", width=5)
-    return image
-
-
-def soft_background(image, _rng):
-    mask = Image.new("L", image.size, 255)
-    ImageDraw.Draw(mask).ellipse((12, 12, 52, 52), fill=0)
-    return Image.composite(image.filter(ImageFilter.GaussianBlur(2)), image, mask.filter(ImageFilter.GaussianBlur(3)))
-
-
-def halo(image, _rng):
-    return image.filter(ImageFilter.UnsharpMask(radius=3, percent=250, threshold=0))
-
-
-def mirrored(image, _rng):
-    image.paste(ImageOps.mirror(image.crop((0, 0, 32, 64))), (32, 0))
-    return image
-
-
-def tiles(image, _rng):
-    small = image.resize((32, 32))
-    for place in ((0, 0), (32, 0), (0, 32), (32, 32)):
-        image.paste(small, place)
-    return image
-
-
-def zoom(image, _rng):
-    return image.crop((14, 14, 50, 50)).resize((64, 64), Image.Resampling.BICUBIC)
-
-
-def tilt(image, _rng):
-    return image.rotate(12, Image.Resampling.BICUBIC)
-
-
-def fringes(image, _rng):
-    red, green, blue = image.split()
-    return Image.merge("RGB", (ImageChops.offset(red, 2, 0), green, ImageChops.offset(blue, -2, 0)))
-
-
-def compressed(image, _rng):
-    file = io.BytesIO()
-    image.save(file, "JPEG", quality=12)
-    return Image.open(file).convert("RGB")
-
-
-FAULTS = {
-    "writing across": (some_letters, 0.15),
-    "patch of one color": (patch, 0.15),
-    "stamp at a corner": (stamp, 0.25),
-    "border": (border, 0.2),
-    "soft background": (soft_background, 0.3),
-    "halos": (halo, 0.25),
-    "mirrored halves": (mirrored, 0.2),
-    "tiles": (tiles, 0.15),
-    "zoom": (zoom, 0.3),
-    "tilted": (tilt, 0.3),
-    "color fringes": (fringes, 0.2),
-    "strong compression": (compressed, 0.25),
-}
-
-
-def power(name, size, network, seed):
-    """Return the row of a fault that is planted into the first of the generated pictures."""
+def power(name, size, network, seed, pictures=None, source=None):
+    """Return the row of a fault that is planted into the first of the generated pictures; default: photographs."""
+    pictures, source = pictures or images()[0], source or photographs()
     change, share = FAULTS[name]
     rng = np.random.default_rng(seed)
-    rows = rng.permutation(len(photographs()[0]))[: 2 * size]
+    rows = rng.permutation(len(source[0]))[: 2 * size]
     planted = round(share * size)
-    changed = network.look([change(images()[0][row].copy(), rng) for row in rows[:planted]])
-    kept = taken(photographs(), rows[:size])
+    changed = network.look([change(pictures[row].copy(), rng) for row in rows[:planted]])
+    kept = taken(source, rows[:size])
     arrays = [np.concatenate([new, old[planted:]]) for new, old in zip(changed, kept.arrays.values(), strict=True)]
-    evidence = find_local(LocalInput(*arrays), taken(photographs(), rows[size:]), seed=seed)
+    evidence = find_local(LocalInput(*arrays), taken(source, rows[size:]), seed=seed)
     parts = [part for part in evidence.parts if part.side == "more" and part.share is not None]
     best = max(parts, key=lambda part: np.isin(part.samples, np.arange(planted)).sum(), default=None)
     return {
@@ -301,6 +228,142 @@ def power(name, size, network, seed):
         "kind": ", ".join(f"{part.kind} {part.side}{'' if part.share else ', of all'}" for part in evidence.parts),
         "right": "" if best is None else f"{sum(sample < planted for sample in best.samples[:12])} of 12",
     }
+
+
+def large_photographs(side):
+    """Return 500 photographs, their middle square at this size, of at most 256 pixels."""
+    with zipfile.ZipFile(_real.asset("photos", "imagenet_500.zip")) as archive:
+        files = [archive.read(name) for name in sorted(archive.namelist())]
+    opened = (Image.open(io.BytesIO(file)).convert("RGB") for file in files)
+    return [ImageOps.fit(image, (side, side), Image.Resampling.LANCZOS) for image in opened]
+
+
+def mosaics(side, count=600):
+    """Return mosaics of photographs of 256 pixels, each drawn at random and turned to its mirror image by chance."""
+    tiles, rng, each = large_photographs(256), np.random.default_rng(side), side // 256
+    made = []
+    for _ in range(count):
+        mosaic = Image.new("RGB", (side, side))
+        for place, number in enumerate(rng.choice(len(tiles), each * each, replace=False).tolist()):
+            tile = ImageOps.mirror(tiles[number]) if rng.random() < 0.5 else tiles[number]
+            mosaic.paste(tile, (256 * (place % each), 256 * (place // each)))
+        made.append(mosaic)
+    return made
+
+
+def drawn_digits(count=600):
+    """Return digits of 28 pixels in RGB."""
+    pixels = (_real.mnist()[0][:count].reshape(-1, 28, 28) * 255).astype(np.uint8)
+    return [Image.fromarray(image).convert("RGB") for image in pixels]
+
+
+SIZES = {
+    "digits, 28 pixels": (drawn_digits, 300, 1),
+    "photographs, 64 pixels": (lambda: images()[0], 300, 1),
+    "photographs, 128 pixels": (partial(large_photographs, 128), 250, 1),
+    "photographs, 256 pixels": (partial(large_photographs, 256), 250, 1),
+    "mosaics, 512 pixels": (partial(mosaics, 512), 300, 1),
+    "mosaics, 1024 pixels": (partial(mosaics, 1024, 300), 150, 1),
+}
+"""Function that makes the pictures, samples of each set, and draws of each fault, by the name of the pictures."""
+
+
+def by_size(name, network):
+    """Yield a row for each fault in pictures of a kind."""
+    make, size, draws = SIZES[name]
+    pictures = make()
+    source = photographs() if name == "photographs, 64 pixels" else network.look(pictures)
+    for fault in FAULTS:
+        for seed in range(1, draws + 1):
+            row = power(fault, size, network, seed, pictures, source)
+            yield {"pictures": name, "draw": seed, **row}
+
+
+def found_by_size(rows):
+    """Return a row of each kind of pictures: in how many draws a fault is found and said, and how well."""
+    summary = []
+    for name in dict.fromkeys(row["pictures"] for row in rows):
+        own = [row for row in rows if row["pictures"] == name]
+        said = [row for row in own if row["at least"]]
+        silent = dict.fromkeys(row["fault"] for row in own if float(row["p"]) > BESIDE_ALPHA)
+        shown = [int(row["right"].split()[0]) for row in said]
+        above = sum(float(row["at least"][:-1]) > float(row["planted"][:-1]) for row in said)
+        summary.append(
+            {
+                "pictures": name,
+                "samples": own[0]["samples"],
+                "draws": len(own),
+                "p ≤ .05": sum(float(row["p"]) <= 0.05 for row in own),
+                "p ≤ .0125": sum(float(row["p"]) <= BESIDE_ALPHA for row in own),
+                "above the truth": f"{above} of {len(said)}",
+                "right of 12": f"{np.mean(shown):.1f}",
+                "silent": ", ".join(silent),
+            }
+        )
+    return summary
+
+
+TUNED = 2000  # photographs, in a random order, on which constants of orientation were tuned; the next are measured
+MEASURED = 800
+
+
+@cache
+def turned():
+    """Return photographs that nothing was tuned on: as they are, and upside down, with what is known of each."""
+    rows = np.random.default_rng(7606).permutation(len(images()[0]))[TUNED : TUNED + MEASURED]
+    if not TURNED.exists():
+        pictures = [images()[0][row].transpose(Image.Transpose.ROTATE_180) for row in rows]
+        cells, likeness, embeddings = Photographs().look(pictures)
+        np.savez(TURNED, cells=cells, likeness=likeness, embeddings=embeddings)
+    with np.load(TURNED) as kept:
+        return [array[rows] for array in photographs()[:3]], [
+            kept[name] for name in ("cells", "likeness", "embeddings")
+        ]
+
+
+def with_turned(rows, planted, most):
+    """Return a set of which the first pictures are upside down, and at most some are also embedded turned."""
+    upright, flipped = turned()
+    upside_down = np.arange(len(rows)) < planted
+    both = [[one[rows], other[rows]] for one, other in zip(upright, flipped, strict=True)]
+    cells, likeness, embeddings = (
+        np.where(upside_down.reshape(-1, *[1] * (one.ndim - 1)), other, one) for one, other in both
+    )
+    second = np.where(upside_down[:, None], both[2][0], both[2][1])
+    second[np.random.default_rng(len(rows)).permutation(len(rows))[most:]] = np.nan
+    return LocalInput(cells=cells, likeness=likeness, embeddings=embeddings, flipped=second)
+
+
+def upside_down(n, m, share, runs, permutations):
+    """Return the row of draws in which a share of the generated pictures is upside down."""
+    planted, p_values, parts, right = round(share * n), [], [], []
+    for run in range(runs):
+        rows = np.random.default_rng([76, n, m, planted, run]).permutation(MEASURED)[: n + m]
+        gen, ref = with_turned(rows[:n], planted, m), with_turned(rows[n:], 0, m)
+        evidence = find_local(gen, ref, seed=run, permutations=permutations)
+        p_values.append(evidence.p_value)
+        named = [part for part in evidence.parts if part.kind == "orientation" and part.side == "more"]
+        parts += named
+        right += [np.mean(np.array(part.samples[:12]) < planted) for part in named]
+    found = sum(p <= 0.05 for p in p_values)
+    return {
+        "sets": f"{n} v {m}",
+        "upside down": f"{share:.0%}",
+        "draws": runs,
+        "p ≤ .05": found,
+        "interval": "[{:.3f}, {:.3f}]".format(*binomtest(found, runs).proportion_ci(0.95)),
+        "p ≤ .0125": sum(p <= BESIDE_ALPHA for p in p_values),
+        "named": len(parts),
+        "share said": f"{np.mean([part.share for part in parts]):.1%}" if parts else "",
+        "above the truth": sum(part.at_least > share for part in parts),
+        "right of 12": f"{12 * np.mean(right):.1f}" if right else "",
+    }
+
+
+ORIENTATION = (
+    *((n, m, 0) for n, m in ((100, 100), (150, 150), (300, 100))),
+    *((n, n, share) for n in (150, 300) for share in (0.1, 0.2)),
+)
 
 
 def all_of(rows):
@@ -320,7 +383,7 @@ def all_of(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["nulls", "power"])
+    parser.add_argument("what", choices=["nulls", "power", "sizes", "orientation"])
     parser.add_argument("--runs", type=int, default=600)
     parser.add_argument("--permutations", type=int, default=99)
     parser.add_argument("--seed", type=int, default=76, help="seed of the draws of sets of one law")
@@ -331,6 +394,21 @@ def main():
         network = Photographs()
         rows = [power(name, size, network, seed=1) for size in (150, 300) for name in FAULTS]
         record("local_evidence_power", rows, "Photographs of 64 pixels.")
+        return
+    if given.what == "sizes":
+        network, rows = Photographs(), []
+        for name in SIZES:
+            rows += by_size(name, network)
+            print(found_by_size(rows)[-1], flush=True)
+        note = "A draw of each of twelve faults; p ≤ .0125 is what a headline says."
+        record("local_evidence_sizes", found_by_size(rows), note)
+        return
+    if given.what == "orientation":
+        rows = []
+        for n, m, share in ORIENTATION:
+            rows.append(upside_down(n, m, share, given.runs if not share else 20, given.permutations))
+            print(rows[-1], flush=True)
+        record("local_evidence_orientation", rows, "With cells, likeness and near pairs in the same family.")
         return
     rows = []
     for name in given.regime or NULLS:

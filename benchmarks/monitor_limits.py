@@ -87,7 +87,7 @@ def without_size(scores):
 
 def row(drift, *setting):
     scores, ratio = {"mean": mean, "kind": kind}[drift](*setting, np.random.default_rng(0))
-    bets = np.max([weigh(scores[: look + 1]).log_e for look in range(LOOKS)], 0)
+    bets = np.max([weigh(scores[: look + 1]) for look in range(LOOKS)], 0)
     level = ALPHA / THINGS[drift]
     enough = [one >= -np.log(level) for one in (ratio.max(0), without_size(scores), bets)]
     counts = [once(ratio[-1], level), *(int(one.sum()) for one in enough)]

@@ -6,6 +6,10 @@ Two sets of one law are drawn from photographs of 12 of 24 classes: n against m.
 then planted in the generated set: *blur* of 1.6 pixels of 64, a class that it *lost*, *copies* of the reference. Found
 are a look of this name, a significant kind with mostly samples of the class, and copies. "half" is half of the share in
 sets of the same sizes, "half, more" in the sizes that are said to show it.
+
+*gate-* and *board-* do so with what a gate says of a release that passes, n pictures against m of its baseline, and a
+board of 5 models of one of them, n against m of the reference: found are findings that the headline of a gate names, or
+faults that stay significant among 5 models.
 """
 
 import numpy as np
@@ -17,15 +21,18 @@ from first_sentence import measure_once
 from PIL import ImageFilter
 
 import finc_eval as fe
+from finc_eval.comparison.findings import clear_among, differences_between
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.run import Run
 from finc_eval.findings.copies import hold_copies
-from finc_eval.findings.visible import OF_CLASS, RARER, smallest_copied, visible_blur
+from finc_eval.findings.visible import OF_CLASS, RARER, smallest_copied, visible_among, visible_blur
+from finc_eval.gates.verdict import CLEAR
 from finc_eval.naming import measured
 from finc_eval.naming.looks import find_looks
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import divide
 
+VERBS = ("gate", "board")
 SIZES, RUNS = ((60, 60), (150, 150), (300, 300), (100, 400)), 40
 SOFT = ("blur", "pixelated")  # how names of looks of blurred pictures begin
 CLASSES = slice(12, None)  # classes, of 24, that judge; the first 12 were looked at while the code was written
@@ -94,12 +101,61 @@ def copies(rng, n, m):
     return smallest_copied(n, m), RARER
 
 
+MODELS = 5  # models of a board
+
+
+def judged(verb, gen, old, ref):
+    """Return what would have been seen, if it is said, and what is found."""
+    if verb == "board":
+        found = differences_between(gen, old, measured.measure_pictures(old), 0, Run())
+        return visible_among(found.visible, MODELS), clear_among(found.findings, MODELS)
+    verdict = fe.gate(gen, old, ref, {"basics": {"samples": 20}})
+    return verdict.visible, [each for each in verdict.findings if each.p_value is None or each.p_value <= CLEAR]
+
+
+def of_verb(verb, fault, rng, n, m, share=0.0):
+    """Return the share of a fault that a verb says would have been seen, and whether it finds the planted share."""
+    gen, older, is_lost = some(rng, n, 2 * m, share / 2 if fault == "lost" else 0.0)
+    old, ref = older[:m], older[m:]
+    if fault == "copies":
+        gen[: round(share * n)] = old[: round(share * n)]
+    if fault == "blur":
+        images = [[picture(index) for index in part] for part in (gen, old, ref)]
+        images[0][: round(share * n)] = [
+            image.filter(ImageFilter.GaussianBlur(1.6)) for image in images[0][: round(share * n)]
+        ]
+        sets = [pictured(part, shown) for part, shown in zip((gen, old, ref), images, strict=True)]
+    else:
+        sets = [fe.EmbeddingSet(photographs()[0][part]) for part in (gen, old, ref)]
+    visible, findings = judged(verb, *sets)
+    of_class = {str(row) for row in np.flatnonzero(is_lost[old])}
+    is_right = {
+        "blur": lambda finding: finding.name.startswith(SOFT),
+        "lost": lambda finding: finding.kind == "kind" and len(of_class & {*finding.ids}) > len(finding.ids) / 2,
+        "copies": lambda finding: finding.kind == "copy",
+    }[fault]
+    names = {"blur": "blurred"}
+    return getattr(visible, names.get(fault, fault), None), any(map(is_right, findings))
+
+
+def one_of_verb(regime, seed):
+    verb, fault, n, m = regime.split("-")
+    said, _ = of_verb(verb, fault, np.random.default_rng([seed, 0]), int(n), int(m))
+    found = {"share": said, "times": None}
+    if said is not None:
+        for place, (key, part) in enumerate((("found", 1.0), ("half", 0.5)), 1):
+            found[key] = of_verb(verb, fault, np.random.default_rng([seed, place]), int(n), int(m), part * said)[1]
+    return found
+
+
 FAULTS = {"blur": (blur, is_blur_seen), "lost": (lost, is_lost_seen), "copies": (copies, is_copied_seen)}
 
 
 def one(regime, seed):
     """Return the share that is said of a fault, and whether it, its half, and its half in more samples are found."""
     measured.measure_looks = measure_once
+    if regime.startswith(VERBS):
+        return one_of_verb(regime, seed)
     fault, n, m = regime.split("-")
     n, m, (say, is_seen) = int(n), int(m), FAULTS[fault]
     said, times = say(np.random.default_rng([seed, 0]), n, m)
@@ -128,4 +184,11 @@ def report(found):
 
 
 if __name__ == "__main__":
-    run("visible", [f"{fault}-{n}-{m}" for fault in FAULTS for n, m in SIZES], one, report, RUNS)
+    of_verbs = [
+        f"{verb}-{fault}-{n}-{n}"
+        for n in (150, 300)
+        for verb in VERBS
+        for fault in FAULTS
+        if (verb, fault) != ("gate", "copies")  # copies of a baseline are not asked for
+    ]
+    run("visible", [*(f"{fault}-{n}-{m}" for fault in FAULTS for n, m in SIZES), *of_verbs], one, report, RUNS)

@@ -1,7 +1,7 @@
 """finc-eval: which kinds of images does one generative model make more often than another?
 
-The public names are `__all__`; `__init__.pyi` has these and what few people need, such as classes of settings, whose
-fields are keywords of the functions. Each loads on first use, so that importing the package stays fast.
+The public names are in `__init__.pyi`, and completion shows them; `__all__` are those that most people need. Each
+loads on first use, so that importing the package stays fast.
 """
 
 import os
@@ -14,7 +14,7 @@ import lazy_loader
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = version("finc-eval")
-__getattr__, _, _ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "Board",
@@ -48,7 +48,3 @@ __all__ = [
     "metrics",
     "privacy",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

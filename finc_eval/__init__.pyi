@@ -14,6 +14,7 @@ from .comparison.settings import Rarity as Rarity
 from .comparison.settings import Settings as Settings
 from .comparison.spaces import Spaces as Spaces
 from .comparison.sweep import sweep as sweep
+from .conventions.explain import explain as explain
 from .core.errors import BudgetError as BudgetError
 from .core.errors import DataError as DataError
 from .core.errors import FincEvalError as FincEvalError
@@ -24,6 +25,8 @@ from .core.signature import Signature as Signature
 from .embeddings.cache import EmbeddingCache as EmbeddingCache
 from .embeddings.embedding_set import EmbeddingSet as EmbeddingSet
 from .embeddings.extract import extract as extract
+from .engines.embedder import Embedder as Embedder
+from .engines.summing import SketchSum as SketchSum
 from .evaluations.evaluation import Evaluation as Evaluation
 from .evaluations.evaluation import evaluate as evaluate
 from .extractors.catalog import load_card as load_card
@@ -56,8 +59,6 @@ from .partitions.settings import KindSettings as KindSettings
 from .report.exports.trackers import log_to as log_to
 from .samples.opening import open_source as open_source
 from .shards.merging import merge as merge
-from .shards.on_ray import ShardActor as ShardActor
-from .shards.on_ray import extract_on_ray as extract_on_ray
 from .sketches.settings import SketchSettings as SketchSettings
 from .sketches.sketch import Sketch as Sketch
 

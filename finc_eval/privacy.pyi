@@ -1,5 +1,6 @@
 from .private.dp.guarantee import Guarantee as Guarantee
 from .private.dp.ledger import Ledger as Ledger
+from .private.reference.board import PrivateBoard as PrivateBoard
 from .private.reference.release import release_sketch as release_sketch
 from .private.reference.sketch import PrivateSketch as PrivateSketch
 from .private.reference.transform import PublicTransform as PublicTransform

@@ -25,6 +25,7 @@ RESULTS: dict[str, str] = {
     "membership-score": "finc_eval.private.kahm.membership:MembershipScore",
     "private-score": "finc_eval.private.reference.result:PrivateScore",
     "synthesis": "finc_eval.private.synthesis.result:Synthesis",
+    "private-leaderboard": "finc_eval.private.reference.board:PrivateBoard",
     "private-comparison": "finc_eval.private.reference.result:PrivateComparison",
 }
 """Every type of result, and its class."""

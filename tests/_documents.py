@@ -51,6 +51,7 @@ def one_of_each(folder):
         membership_score(np.arange(1.0, 40), np.arange(2.0, 50), permutations=19),
         private.score(x),
         private.compare({"a": x, "b": gen[200:]}),
+        fe.leaderboard([x, gen[200:]], private),
         synthesis_of_a_table(),
         fe.Golden(folder / "floor.jsonl").add({"p": PICTURE}, {"p": PICTURE}, machine="a"),
     ]

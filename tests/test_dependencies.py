@@ -222,12 +222,6 @@ def check_datasets():
     assert made.features["a"].names == ["x", "y"]
 
 
-def check_ray():
-    """The pool of actors that embeds shards."""
-    data = pytest.importorskip("ray.data")
-    assert "size" in inspect.signature(data.ActorPoolStrategy.__init__).parameters and callable(data.from_items)
-
-
 def check_open_clip():
     """The configuration, the tokenizer and the towers of CLIP by name."""
     open_clip = pytest.importorskip("open_clip")

@@ -76,7 +76,7 @@ def test_every_folder_of_the_package_is_in_the_wheel():
 def test_the_license_of_each_dependency_is_told():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    names = ("video", "classifiers", "notebook", "ray", "remote", "text", "atlas")
+    names = ("video", "classifiers", "notebook", "remote", "text", "atlas")
     needed = [*project["dependencies"], *(one for name in names for one in extras[name])]
     lines = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").partition("\n\n**")[0].splitlines()
     told = {name.strip() for line in lines if line.startswith("|") for name in line.split("|")[1].split(",")}

@@ -11,25 +11,21 @@ import gc
 import os
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from copy import copy
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
-from finc_eval.cli.question import asking
+from finc_eval.cli.command import Verb, VerbGroup, parts_in_help
 from finc_eval.cli.refusals import SHORT_OF_MEMORY, is_short_of_memory, refused_by_system
-from finc_eval.cli.repeats import collecting
-from finc_eval.core.errors import FincEvalError, did_you_mean
-from finc_eval.core.places import out_path
+from finc_eval.core.errors import FincEvalError, close_match
+from finc_eval.core.places import is_url
 from finc_eval.core.provenance import package_version
 from finc_eval.core.secrets import redact
-from finc_eval.core.storage import DISK_FULL, check_writable, claims
+from finc_eval.core.storage import DISK_FULL, claims
 from finc_eval.core.terminal import output_failure, print_error, visible, visible_output
 
 GARBAGE_THRESHOLD = 10_000
@@ -41,112 +37,6 @@ USAGE_OR_DATA = 3  # a wrong option, or input that cannot be used
 
 class VerdictExit(SystemExit):
     """The end of a verb with the exit code of a verdict, whose 2 does not mean wrong options."""
-
-
-OUT = "out"  # name of the parameter with the output, in every verb
-HELP_ALL = "--help-all"
-USUAL = ("extractor", "groups", "rho")  # names of settings that every help shows
-
-
-class Helped:
-    """A command whose help is wrapped by the terminal, and shows flags as flags."""
-
-    def __init__(self, *arguments: Any, **attributes: Any) -> None:
-        if attributes.get("help"):  # the lines of a paragraph of a docstring are one line
-            parts = cleandoc(attributes["help"]).split("\n\n")
-            attributes["help"] = "\n\n".join(" ".join(part.split()) for part in parts)
-        super().__init__(*arguments, **attributes)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters; options without a value lose the type that the help would show for it."""
-        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for parameter in parameters:
-            if getattr(parameter, "is_flag", False):
-                parameter.metavar = ""
-        return parameters
-
-
-class VerbGroup(Helped, TyperGroup):
-    """A group of verbs. Its name alone prints its help, which is not an error."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, or print the help if there are none."""
-        return super().parse_args(ctx, args or ["--help"])
-
-
-class DefaultGroup(VerbGroup):
-    """A group of verbs. A command that names none of them runs the first."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, with the name of the first verb before them where they do not begin with one.
-
-        A word that is nearly a verb, and not a path, is refused with that verb.
-        """
-        if args and args[0] not in (*self.commands, *ctx.help_option_names):
-            meant = did_you_mean(args[0], self.commands)
-            if meant and args[0].isalpha() and not Path(args[0]).exists():
-                ctx.fail(f"no command is called {args[0]!r}{meant}")
-            args = [next(iter(self.commands)), *args]
-        return super().parse_args(ctx, args)
-
-
-class Verb(Helped, TyperCommand):
-    """A verb."""
-
-    def make_parser(self, ctx: Any) -> Any:
-        """Return the parser of the arguments, which sees an option that is given twice."""
-        return collecting(super().make_parser(ctx), self.get_params(ctx))
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the verb. An output behind a URL is made on the local disk, and uploaded when it is whole."""
-        if ctx.params.get(OUT) is not None:
-            ctx.params[OUT] = out_path(ctx.params[OUT])
-            check_writable(ctx.params[OUT])
-        with asking(self.params, ctx.params):
-            return super().invoke(ctx)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters, and --help-all where the help leaves some out."""
-        parameters = super().get_params(ctx)
-        if not self._is_long(parameters):
-            return parameters
-
-        def show(ctx: Any, _: Any, asked: bool) -> None:
-            if asked and not ctx.resilient_parsing:
-                ctx.meta[HELP_ALL] = True
-                print(ctx.get_help())
-                ctx.exit()
-
-        option: Any = copy(self.get_help_option(ctx))
-        option.name, option.opts, option.callback = "help_all", [HELP_ALL], show
-        option.help = "Show all options, with all settings, and exit."
-        return [*parameters, option]
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help; settings that few people change are left out unless they are asked for."""
-        parameters: list[Any] = list(self.params)
-        hidden = [parameter.hidden for parameter in parameters]
-        if self._is_long(parameters) and not ctx.meta.get(HELP_ALL):
-            for parameter in parameters:
-                parameter.hidden = parameter.hidden or _is_rare(parameter)
-        try:
-            super().format_help(ctx, formatter)
-        finally:
-            for parameter, before in zip(parameters, hidden, strict=True):
-                parameter.hidden = before
-
-    @staticmethod
-    def _is_long(parameters: list[Any]) -> bool:
-        # 12: options that a help shows; of a verb with more, settings are behind --help-all, but for `USUAL`.
-        return len(parameters) > 12 and any(map(_is_rare, parameters))
-
-
-def _is_rare(parameter: Any) -> bool:
-    return (
-        getattr(parameter, "rich_help_panel", None) is not None
-        and parameter.name not in USUAL
-        and not parameter.required
-    )
 
 
 VERBS: dict[str, dict[str, str]] = {
@@ -256,9 +146,15 @@ class LazyGroup(VerbGroup):
                 raise typer.Exit(130) from error
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Read the arguments before the verb; a verb and its part may be one word, as in private-sketch."""
+        """Read the arguments before the verb; a verb and its part may be one word, as in private-sketch.
+
+        A command that begins with a path compares, and names the path if nothing is there.
+        """
         verb, _, part = args[0].partition("-") if args else ("", "", "")
-        args = [verb, part, *args[1:]] if part in PARTS.get(verb, ()) else args
+        if part in PARTS.get(verb, ()):
+            args = [verb, part, *args[1:]]
+        elif verb and args[0] not in self.commands and _are_sets(args, self.commands):
+            args = ["compare", *args]
         with _redact_mistakes():
             return super().make_context(info_name, args, parent, **extra)
 
@@ -278,6 +174,23 @@ class LazyGroup(VerbGroup):
             print_error(visible(traceback.format_exc()))
             print_error("finc-eval: this is a mistake in finc-eval: please report the lines above")
             raise SystemExit(USAGE_OR_DATA) from error
+
+
+def _are_sets(words: Sequence[str], verbs: Collection[str]) -> bool:
+    """Return whether a command that begins with no verb names sets, of which the first may be missing.
+
+    A first word that does not exist is a set if it has a slash, or if a set follows and it is not nearly a verb.
+    """
+    first, *others = words
+    is_missing_set = "/" in first or (any(map(_is_place, others[:1])) and close_match(first, verbs) is None)
+    return is_missing_set or _is_place(first)
+
+
+def _is_place(word: str) -> bool:
+    """Return whether a word is a URL, or a path that exists."""
+    with suppress(OSError):  # a word may be longer than names of files
+        return is_url(word) or Path(word).exists()
+    return False
 
 
 def _end_if_output_failed(error: Exception | None = None) -> None:
@@ -315,10 +228,14 @@ def _redact_mistakes() -> Iterator[None]:
 
 @contextmanager
 def _notes_in_one_line() -> Iterator[None]:
-    """Print warnings on standard error as they come, each as its sentence alone."""
+    """Print warnings on standard error as they come, each as its sentence alone, and once."""
+    printed = set[str]()
 
     def note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         line = f"note: {message}" if category is UserWarning else f"{category.__name__}: {message}"
+        if line in printed:
+            return
+        printed.add(line)
         print_error(visible(line))  # while bars are drawn, standard error is theirs
 
     with warnings.catch_warnings():
@@ -332,7 +249,7 @@ def load_verb(name: str, part: str | None = None) -> Any:
     """Import a verb, or a part of it, and return its command. The help of a verb ends with its parts."""
     epilog = None
     if part is None and name in PARTS:
-        epilog = "\n\n".join(f"[bold]{name} {part}[/bold]: {line}" for part, line in PARTS[name].items())
+        epilog = parts_in_help({f"{name} {part}": line for part, line in PARTS[name].items()})
     holder, called = typer.Typer(add_completion=False), part or name
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
     loaded = getattr(import_module(f"finc_eval.cli.verbs.{name}"), called)
@@ -370,7 +287,7 @@ def finc_eval(
 
     [bold]finc-eval demo[/bold]: see it work, on digits that come with it
 
-    [bold]finc-eval compare --gen A/ --ref B/[/bold]: what differs between two sets; of more sets, or of labels: kinds
+    [bold]finc-eval generated/ real/[/bold]: what differs between two sets (compare); between more, or in labels: kinds
 
     Which model is better: leaderboard. May a release go out: gate. Are samples copies: audit. FID and others: metrics.
 

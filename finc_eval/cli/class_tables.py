@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import finc_eval as fe
-from finc_eval.cli.output import print_json, refuse_loss
+from finc_eval.cli.output import print_json, print_listing, refuse_loss
 from finc_eval.core.doors import create_text, lines_of
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import CsvLines, write_rows
@@ -85,14 +85,12 @@ def write_classes(
         summary = {"path": str(out), "n": len(values), "classes": counts, "undefined": int(undefined.sum())}
         print_json({**summary, "quality": None if quality is None else plain(quality)})
         return
-    from finc_eval.report.terminal import print_table
-
     aucs = [None] * len(names) if quality is None else quality.aucs
     rows = [
         [name, f"{counts[name]:,}", "–" if area is None else f"{area:.3f}"]
         for name, area in zip(names, aucs, strict=True)
     ]
-    print_table(f"Classes of {plural(len(values), 'sample')}", ["class", "samples", "AUC"], rows, names=["class"])
+    print_listing(f"Classes of {plural(len(values), 'sample')}", ["class", "samples", "AUC"], rows, names=["class"])
     if quality is not None:
         print(f"accuracy {quality.accuracy:.4f}")
     if strange:

@@ -11,13 +11,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated, Any
 
 import typer
 
 from finc_eval import report
 from finc_eval.cli.options import title_of
-from finc_eval.cli.question import suffix_of
+from finc_eval.cli.question import in_full, suffix_of
 from finc_eval.core.doors import check_unlinked, read_bytes
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.files.parsed import read_json
@@ -28,7 +29,9 @@ from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import check_writable, claim, refresh, write_text, write_together
 from finc_eval.core.terminal import print_data
+from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
+from finc_eval.report.terminal import MAX_COLUMNS, aligned, brief, print_table
 
 UNMARKED = (".xml",)  # files that do not say what made them: they are of what made the JSON file beside them
 
@@ -38,6 +41,11 @@ SUFFIXES = {
 }
 """Types of results with arrays or pictures, which an .h5 file keeps, or for pipelines; all others have a page and a
 JSON file."""
+
+MAX_LINES = 11
+"""Lines that a result takes on a terminal; with the line that some verbs add, such as how to add a model, twelve."""
+
+MAX_ROWS = 5  # rows of a listing on a terminal; with its title, headings and notes it has twelve lines
 
 PICTURE = b"data:image/"  # first bytes of a picture in a page
 LARGE_PAGE = 10_000_000  # bytes of a page from which browsers open it slowly
@@ -75,6 +83,12 @@ class TerminalOutput:
         """Paths of the files, by suffix."""
         suffixes = SUFFIXES.get(self.type_name, (".json", ".html"))
         return {suffix: self.folder / f"{self.stem}{suffix}" for suffix in suffixes}
+
+    @property
+    def listed(self) -> list[Path]:
+        """Paths of the files, the page first."""
+        page = self.files[".html"]
+        return [page, *(path for path in reversed(self.files.values()) if path != page)]
 
     def is_own(self, path: Path) -> bool:
         """Return whether this job made a file."""
@@ -124,6 +138,8 @@ def output_folder(
     `how` is how sets are embedded, once for each space: a result of the same sets, wherever they were, is of this job.
     """
     job = job_digest(verb, inputs)
+    if out is not None:
+        _check_folder(out)
     for folder in [out] if out is not None else default_folders(titles, inputs, job):
         output = _output(TerminalOutput(folder, type_name, stem or type_name, job, force), inputs, how)
         if force or not output.is_of_others:
@@ -133,13 +149,15 @@ def output_folder(
     return output
 
 
+def _check_folder(out: Path) -> None:
+    """Raise UsageError if the folder of several files has the name of a file."""
+    if out.suffix in (".html", ".json", ".h5", ".csv") and not out.is_dir():
+        raise UsageError(f"--out is the folder of several files, got {out}: pass {out.with_suffix('')} for example")
+
+
 def _output(output: TerminalOutput, inputs: Mapping[str, str], how: Sequence[Extraction]) -> TerminalOutput:
     """Return the files of a result in their folder, of the job that made them before of the same sets, if one did."""
     folder = output.folder
-    if folder.suffix in (".html", ".json", ".h5", ".csv") and not folder.is_dir():
-        raise UsageError(
-            f"--out is the folder of several files, got {folder}: pass {folder.with_suffix('')} for example"
-        )
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file, and --out is a folder: choose another name")
     return replace(output, job=_job_of_same_sets(output.files[".json"], output, inputs, how) or output.job)
@@ -271,10 +289,46 @@ def emit(
     if as_json:
         print_data(result.to_json())
         return
-    report.show(result)
+    print_result(result, [] if output is None else output.listed)
     if output is not None:
-        print("", *reversed(output.files.values()), sep="\n")
         warn_of_large(output.files[".html"])
+
+
+def print_result(result: Document, files: Sequence[Path] = (), lines: int = MAX_LINES) -> None:
+    """Print what was found, in at most so many lines with the names of files, or with --verbose everything.
+
+    `files` are those that were written, in one folder, first the page.
+    """
+    if in_full.get():
+        report.show(result)
+        print(*[""] * bool(files), *files, sep="\n")
+        return
+    columns, _ = get_terminal_size((MAX_COLUMNS, MAX_LINES))
+    place = written(files)
+    print(*brief(report.outline(result), lines - len(place), min(columns, MAX_COLUMNS)), *place, sep="\n")
+
+
+def print_listing(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str]) -> None:
+    """Print the first `MAX_ROWS` rows of a table, and how many more there are, or with --verbose the whole table."""
+    if in_full.get():
+        print_table(title, columns, rows, names=names)
+        return
+    print(title, *aligned([columns, *rows[:MAX_ROWS]]), sep="\n")
+    if len(rows) > MAX_ROWS:
+        print(f"and {len(rows) - MAX_ROWS} more: --verbose")
+
+
+def written(files: Sequence[Path]) -> list[str]:
+    """Return a line on files in one folder: the path of the first, and the endings of the others.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from finc_eval.cli.output import written
+        >>> written([Path("reports/c.html"), Path("reports/c.json"), Path("reports/c.h5")])
+        ['reports/c.html (also .json and .h5)']
+    """
+    others = join_words([path.suffix for path in files[1:]])
+    return [f"{path}{f' (also {others})' if others else ''}" for path in files[:1]]
 
 
 def warn_of_large(page: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,12 @@ HOW = ("device", "batch_size", "workers", "quiet", "config", "strict")
 
 WHERE = ("out", "force", "as_json", "pictures", "comment", "promote", "reason", "save_statistics")
 """Options of where a result goes, and of how much of it is shown."""
+
+FILES = (".toml", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet")
+"""Endings of the files that options name; a name with another ending, such as that of a network of timm, is whole."""
+
+in_full: ContextVar[bool] = ContextVar("in_full", default=False)
+"""True while a command runs that is asked for all tables and notes: `--verbose`."""
 
 
 @contextmanager
@@ -59,6 +66,8 @@ def suffix_of(settings: Mapping[str, str]) -> str:
         >>> from finc_eval.cli.question import suffix_of
         >>> suffix_of({"pairs": "id", "n": "60", "no_rotation": "True", "kinds": "/home/me/old.h5"})
         '-kinds-old-n60-no-rotation-pairs-id'
+        >>> suffix_of({"scores": "one=one.csv", "extractor": "dinov2-vits14"})
+        '-extractor-dinov2-vits14-scores-one-one'
     """
     return "".join(f"-{_in_words(name, settings[name])}" for name in sorted(settings))
 
@@ -75,7 +84,7 @@ def _in_words(name: str, value: str) -> str:
 
 
 def _short(value: str) -> str:
-    """Return a value as a part of a name: of a path, the name of its file alone."""
-    is_path = "/" in value or "\\" in value or value.endswith(".toml")
+    """Return a value as a part of a name: of a path, the name of its file alone, without its ending."""
+    is_path = "/" in value or "\\" in value or value.endswith(FILES)
     name = Path(value).stem if is_path else value
     return re.sub(r"[^\w.+]+", "-", name).strip("-.")

@@ -339,7 +339,8 @@ def _of_pairs(
         return found | {"by_id": find_by_id(opened, answer, listed, divided, run)}
     if answer is None:
         return found
-    return found | {"prompts": prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)}
+    asked = (opened.pairing, answer.kinds, settings.seed, run, opened.tower, opened.measured)
+    return found | {"prompts": prompt_differences(*asked)}
 
 
 def _with_captions(comparison: Comparison, opened: SketchedSets, run: Run) -> Comparison:
@@ -363,9 +364,10 @@ def _with_findings(
 ) -> Comparison:
     """Return a comparison with local evidence, with what is said of the sets, and which kinds each look explains."""
     if len(sets) == 2 and all(side.has_rows for side in opened.sets.values()):
-        # Pairs of the same ids, and ρ other than 1, ask another question.
-        is_plain = comparison.by_id is None and comparison.settings.rho == 1
-        local = find_parts(sets, opened.blocks, comparison.settings.seed, run) if is_plain else LocalParts(None)
+        is_one = comparison.settings.rho == 1  # another ρ asks another question, and so do single pairs
+        is_plain = comparison.by_id is None and is_one
+        of_both = (sets, opened.blocks, comparison.settings.seed, run)
+        local = find_parts(*of_both, measured=opened.measured) if is_one else LocalParts(None)
         parts, warnings = tuple(part for part, _ in local.parts), (*comparison.warnings, *local.notes)
         comparison = replace(comparison, local_p_value=local.p_value, parts=parts, warnings=warnings)
         kinds_of = kinds_of_rows(comparison.kinds, comparison.divided, run) if comparison.divided is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,11 @@ from finc_eval.embeddings.set_info import titles_of
 from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.copies import hold_copies
 from finc_eval.findings.facts import OF_GEN
-from finc_eval.findings.finding import OF_TRAITS, Finding, two_shares
+from finc_eval.findings.finding import OF_TRAITS, Finding, have_part, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
 from finc_eval.findings.local import LocalParts, find_parts
 from finc_eval.findings.names import KindNames, usual_of
+from finc_eval.findings.visible import Visible, count_equal, find_visible
 from finc_eval.naming.evidence import SLIGHT
 from finc_eval.naming.looks import EXAMPLES, Look, look_at
 from finc_eval.naming.measured import MeasuredSets, PictureLooks, looked_rows, measure_sets
@@ -41,7 +42,7 @@ from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.kind import Kind, kinds_of_rows
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.prompts.table import PromptDifferences
+from finc_eval.prompts.result import PromptDifferences
 from finc_eval.sketches.one_law import KeptSample, separate, sets_p_values
 
 
@@ -66,8 +67,12 @@ def findings_of(comparison: Compared, held: Sequence[Held] | None = None) -> tup
     paired = () if comparison.by_id is None else of_pairs(comparison.by_id)
     if comparison.by_id is not None:
         judged = OF_TRAITS if any(finding.kind in OF_TRAITS for finding in paired) else ()
-        is_told = comparison.by_id.run
-        every = [finding for finding in every if not (finding.whole or is_told or finding.kind in judged)]
+        is_told, is_of_pairs = comparison.by_id.run, comparison.by_id.explains
+        every = [
+            finding
+            for finding in every
+            if not (finding.whole or is_told or finding.kind in judged or is_of_pairs(finding))
+        ]
     names: dict[str, KindNames] = {
         thing: KindNames(_named_as(thing, comparison)) for thing in {finding.kind for finding in every}
     }
@@ -195,7 +200,7 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
     if finding.kind == "part":
         own, before = finding.say_shares(0)
         said, whose = (own, "generated") if finding.is_more else (before, "reference")
-        return f"{said[0].upper()}{said[1:]} of the {whose} pictures have {finding.name}."
+        return f"{said[0].upper()}{said[1:]} of the {whose} pictures {have_part(finding.name)}."
     return f"{say_part(finding.name, *finding.say_shares(0), is_more=finding.is_more)}."
 
 
@@ -229,6 +234,23 @@ EXCHANGES_OF_SETS = 1999
 """Random exchanges behind the p-values of a whole set, and of parts of pictures, on a board: enough for 25 models."""
 
 
+MODELS = (1, 2, 5, 10, 25, 100)
+"""Numbers of models of a board for which it is known what would have been found of each."""
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Differences of a model from the reference of a board.
+
+    Attributes:
+        findings: in what they differ, the largest first.
+        visible: what would have been found, by the number of models of the board; see `MODELS`.
+    """
+
+    findings: tuple[Finding, ...]
+    visible: tuple[tuple[int, Visible], ...]
+
+
 def differences_between(
     gen: Embeddings,
     ref: Embeddings,
@@ -236,22 +258,28 @@ def differences_between(
     seed: int,
     run: Run,
     kinds_of_both: KindTree | None = None,
-) -> tuple[Finding, ...]:
-    """Divide two sets into kinds of their own, look at both, and return in what they differ, the largest first.
+) -> Differences:
+    """Divide two sets into kinds of their own, look at both, and return in what they differ.
 
     `pictures` is what `measure_pictures` returns for the reference, with which many sets may be compared;
     `kinds_of_both` are the kinds of both sets, where they are known.
     """
     pair = {"gen": gen, "ref": ref}
-    kinds, headings, divided = divide(pair, kinds=kinds_of_both, seed=seed, run=run).described(pair)
+    answer = divide(pair, kinds=kinds_of_both, seed=seed, run=run)
+    kinds, headings, divided = answer.described(pair)
     kinds_of = kinds_of_rows(kinds, divided, run)
-    measured = measure_sets(pair, {"ref": pictures})
+    measured = measure_sets(pair, {"ref": pictures}, run)
     looks = look_at(pair, seed, known=measured, exchanges=EXCHANGES_OF_BOARDS)
     slight, _ = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
-    local = find_parts(pair, seed=seed, run=run, permutations=EXCHANGES_OF_SETS)
+    local = find_parts(pair, seed=seed, run=run, permutations=EXCHANGES_OF_SETS, measured=measured)
     others = [*hold_copies(pair, run), *local.held()]
     held = hold_findings(pair, looks, kinds, headings, kinds_of, measured, others)
-    return (*(each.finding for each in held), *slight)
+    equal = count_equal(pair, run)
+    levels = {models: answer.choice.tests.detectable(level_of_each(ALPHA, models)) for models in MODELS}
+    visible = (
+        (models, find_visible(pair, measured, lost, seed, equal=equal, among=models)) for models, lost in levels.items()
+    )
+    return Differences((*(each.finding for each in held), *slight), tuple(visible))
 
 
 def find_slight(

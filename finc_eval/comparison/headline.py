@@ -9,15 +9,15 @@ from finc_eval.comparison.direction import Direction, Interval
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, percent_range, plural
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.findings.facts import tell
+from finc_eval.findings.facts import name_alone, tell
 from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.findings.visible import Visible
-from finc_eval.naming.evidence import UniqueNames, read_alike
+from finc_eval.naming.evidence import UniqueNames, is_unnamed, read_alike
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA, significant
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind
-from finc_eval.prompts.table import PromptDifferences
+from finc_eval.prompts.result import PromptDifferences
 from finc_eval.same_ids.result import ById
 from finc_eval.sketches.one_law import Separability
 
@@ -84,17 +84,29 @@ def says(comparison: Compared) -> dict[str, str]:
     out first. Two runs with the same ids have sentences of their own, which judge the looks of whole sets; looks of
     parts, and kinds, follow them.
     """
-    every = [finding for finding in comparison.findings if finding.kind != "sets"]
+    told = _tell(comparison, _named_findings(comparison))
     if comparison.by_id is not None:
-        beside = [finding for finding in every if finding not in of_pairs(comparison.by_id)]
-        return comparison.by_id.sentences | _tell(comparison, beside)
-    told = _tell(comparison, every) or say_apart(comparison)
+        return comparison.by_id.sentences | told
+    told = told or say_apart(comparison)
     if not told:
         return {"nothing": _nothing(comparison)} | _say_ratio(comparison)
     for more in (_say_ratio(comparison), _missed(comparison)):
         if len(" ".join((told | more).values()).split()) <= MAX_WORDS:
             told |= more
     return told
+
+
+def _named_findings(comparison: Compared) -> list[Finding]:
+    """Return the findings that the headline tells itself: not of the sets as a whole, and not of pairs by id."""
+    of_others = () if comparison.by_id is None else of_pairs(comparison.by_id)
+    return [finding for finding in comparison.findings if finding.kind != "sets" and finding not in of_others]
+
+
+def counted(comparison: Compared) -> list[str]:
+    """Return the names of the findings that the headline only counts, without kinds that have no name."""
+    findings = _named_findings(comparison)
+    told, _ = tell(findings, MAX_WORDS, MAX_SENTENCE)
+    return [name_alone(finding) for finding in findings if finding not in told and not is_unnamed(finding.name)]
 
 
 def _tell(comparison: Compared, findings: Sequence[Finding]) -> dict[str, str]:
@@ -249,7 +261,14 @@ def details(comparison: Compared) -> dict[str, str]:
         part, whole = (f"{100 * amount:.0f}" for amount in (comparison.explained, comparison.difference or 0.0))
         share = "all of it" if part == whole else f"{part} of these {whole} points"
         told |= {"explained": f"The kinds that differ explain {share}."} if whole != "0" else {}
-    return told | say_drifts(comparison)
+    return told | say_drifts(comparison) | _say_unlooked(comparison)
+
+
+def _say_unlooked(comparison: Compared) -> dict[str, str]:
+    """Return that nothing local was looked at, in a sentence, where that is so."""
+    if comparison.local_p_value is not None or comparison.settings.rho != 1:
+        return {}
+    return {"local": "Nothing local in pictures was looked at: both sets need pictures, or cells of their embeddings."}
 
 
 def say_drifts(comparison: Compared) -> dict[str, str]:

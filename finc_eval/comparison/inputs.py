@@ -149,6 +149,7 @@ class SketchedSets:
     # card whose text tower embeds prompts, or a file of their vectors; None: of the extractor behind the sets
     tower: str | None = None
     again: Mapping[str, Embeddings] = field(default_factory=dict)  # further runs of the baseline, by label
+    run: Run | None = None  # run on whose device pictures are also embedded upside down; None: they are not
 
     @property
     def are_few(self) -> bool:
@@ -176,7 +177,7 @@ class SketchedSets:
     @cached_property
     def measured(self) -> MeasuredSets:
         """Looks of the samples of both sets, which several methods compare."""
-        return measure_sets({label: one.at_hand for label, one in self.sets.items()})
+        return measure_sets({label: one.at_hand for label, one in self.sets.items()}, run=self.run)
 
 
 def sketch_sets(
@@ -224,7 +225,7 @@ def sketch_sets(
     own_tower = settings.text is not None and card_of_text(settings.text) is not None
     tower = settings.text if own_tower else extraction_of(extractor).extractor
     runs_again = opened.chosen(label for label in opened if label not in sources).at_hand
-    return SketchedSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, tower, runs_again)
+    return SketchedSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, tower, runs_again, run)
 
 
 def open_inputs(

@@ -44,7 +44,7 @@ from finc_eval.partitions.kind import Kind, check_kinds, shown_of
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.sample_map import read_map
 from finc_eval.partitions.values import SharesBy
-from finc_eval.prompts.table import PromptDifferences
+from finc_eval.prompts.result import PromptDifferences
 from finc_eval.same_ids.result import ById
 from finc_eval.sketches.one_law import Separability
 from finc_eval.sketches.stored import read_feature_map, write_feature_map

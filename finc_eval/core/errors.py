@@ -105,6 +105,10 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, [*islice(known, 3000)], n=1)), None)
 
 
+SYNONYMS = {"random_state": "seed", "random_seed": "seed", "n_jobs": "workers", "num_workers": "workers"}
+"""Our names of the options of other libraries."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ' (did you mean "x"?)' with the known word nearest to `word`, or the known words that contain it."""
     by_lower = {name.lower(): name for name in known}

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema
 
-from finc_eval.core.errors import DataError, UsageError, check_choice, did_you_mean
+from finc_eval.core.errors import SYNONYMS, DataError, UsageError, check_choice, did_you_mean
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.run import Run
 
@@ -149,8 +149,11 @@ OWNERS: dict[type, tuple[str, str]] = {Run: ("a run, not of a result", "run=fe.R
 def refuse_unknown(options: Mapping[str, Any], known: Collection[str]) -> None:
     """Raise UsageError for an option that is not known, with the call that takes it if another call does."""
     for name in [name for name in options if name not in known]:
-        refuse_owned(name, options[name])
-        raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
+        meant = SYNONYMS.get(name, name)
+        if meant not in known:
+            refuse_owned(meant, options[name])
+        hint = did_you_mean(meant, known)
+        raise UsageError(f"unknown option {name!r}{hint}: the options are {', '.join(known)}")
 
 
 def refuse_owned(name: str, value: object) -> None:

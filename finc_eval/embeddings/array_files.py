@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping
+from errno import EFAULT
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +124,8 @@ def _statistics(path: Path, *, alone: bool = False) -> tuple[Pair, Shapes, Read]
 class StoredArrays(EmbeddingSet):
     """Embeddings that stay in the file that another program wrote, which may not change as long as they are read.
 
-    Rows are copied out of the mapped file as they are asked for: a process that touches a part of it which has been cut
-    off is killed by the operating system, without a word.
+    The kernel copies rows out of the mapped file (`_copy`): the operating system kills a process that itself touches a
+    part of the file which another program has cut off.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -132,22 +134,44 @@ class StoredArrays(EmbeddingSet):
         super().__init__(rows, ids, columns or None, name=str(path))
         self.title = self._path.stem
 
-    def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        """Return these rows, checked to be finite."""
+    def _taken(self, rows: slice | torch.Tensor) -> torch.Tensor:
         self._check_unchanged()
-        return super().rows_at(indices)
-
-    def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
-        self._check_unchanged()
-        copied = super()._finite(rows.clone(), numbers)
+        try:
+            copied = _copy(self._rows, rows)
+        except OSError as error:
+            if error.errno != EFAULT:
+                raise
+            raise self._changed() from error
         self._check_unchanged()
         return copied
 
     def _check_unchanged(self) -> None:
         if _state(self._path) != self._state:
-            raise DataError(
-                f"{self._path} changed while it was read: run the same command again when nothing changes it any more"
-            )
+            raise self._changed()
+
+    def _changed(self) -> DataError:
+        return DataError(
+            f"{self._path} changed while it was read: run the same command again when nothing changes it any more"
+        )
+
+
+def _copy(mapped: torch.Tensor, rows: slice | torch.Tensor) -> torch.Tensor:
+    """Copy rows of a mapped file; OSError EFAULT if the file no longer has them all.
+
+    A write of mapped memory fails where it was cut off, without a signal. Rows that lie column by column are touched.
+    """
+    numbers = range(len(mapped))[rows] if isinstance(rows, slice) else rows.tolist()
+    if mapped.stride(1) != 1 or not numbers or not hasattr(os, "memfd_create"):
+        return mapped[rows].clone()
+    data = mapped.view(torch.uint8).numpy()
+    pieces = [data[rows]] if isinstance(rows, slice) and mapped.is_contiguous() else [data[row] for row in numbers]
+    with os.fdopen(os.memfd_create("rows"), "w+b", buffering=0) as file:
+        for piece in pieces:
+            left = piece.data.cast("B")
+            while left:
+                left = left[file.write(left) :]
+        copied = np.memmap(file, np.uint8, "c", shape=(len(numbers), data.shape[1]))
+    return torch.from_numpy(copied).view(mapped.dtype)
 
 
 def _state(path: Path) -> tuple[int, ...] | None:

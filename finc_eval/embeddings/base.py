@@ -282,7 +282,7 @@ class ArrayEmbeddings(Embeddings):
         if self._digest is None:
             sha = hashlib.sha256(str((self.n, self.dim)).encode())
             for start in range(0, self.n, step := max(BATCH_ENTRIES // self.dim, 1)):
-                sha.update(array_bytes(self._finite(self._rows[start : start + step], range(start, self.n))))
+                sha.update(array_bytes(self._finite(self._taken(slice(start, start + step)), range(start, self.n))))
             self._digest = sha.hexdigest()
         return self._digest if self._names is None else sha256_of(self._digest, "\0".join(self._names))
 
@@ -298,30 +298,33 @@ class ArrayEmbeddings(Embeddings):
 
     def is_finite(self) -> NDArray[np.bool_]:
         size = max(BATCH_ENTRIES // self.dim, 1)
-        parts = [self._rows[start : start + size].detach().float() for start in range(0, self.n, size)]
+        parts = [self._taken(slice(start, start + size)).detach().float() for start in range(0, self.n, size)]
         return torch.cat([part.isfinite().all(1) for part in parts]).cpu().numpy()
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        return self._finite(self._rows[send(torch.from_numpy(indices), self._rows.device)], indices)
+        return self._finite(self._taken(send(torch.from_numpy(indices), self._rows.device)), indices)
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         if self._rows.device.type != "cpu":
             # Checked all at once: for every check, the host waits for the GPU.
             if not self._checked:
                 for start in range(0, self.n, step := max(BATCH_ENTRIES // self.dim, 1)):
-                    self._finite(self._rows[start : start + step], range(start, self.n))
+                    self._finite(self._taken(slice(start, start + step)), range(start, self.n))
                 self._checked = True
             for start in range(0, self.n, size):
-                yield self._rows[start : start + size].detach().float()
+                yield self._taken(slice(start, start + size)).detach().float()
             return
         sha = None if self._digest else hashlib.sha256(str((self.n, self.dim)).encode())
         for start in range(0, self.n, size):
-            rows = self._finite(self._rows[start : start + size], range(start, self.n))
+            rows = self._finite(self._taken(slice(start, start + size)), range(start, self.n))
             if sha is not None:
                 sha.update(array_bytes(rows))
             yield rows
         if sha is not None:
             self._digest = sha.hexdigest()
+
+    def _taken(self, rows: slice | torch.Tensor) -> torch.Tensor:
+        return self._rows[rows]
 
     def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
         return finite_rows(rows.detach(), numbers, self.name)

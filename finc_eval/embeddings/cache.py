@@ -23,6 +23,7 @@ from finc_eval.embeddings.columns import drop_missing, missing_texts, unknown_co
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, column_array
 from finc_eval.embeddings.stored.cell_block import CellBlock
 from finc_eval.embeddings.stored.journal import title_of
+from finc_eval.extractors.card import BY_FRAMES
 from finc_eval.extractors.catalog import all_cards
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.profile import Profile
@@ -210,7 +211,7 @@ class EmbeddingCache(Shown):
         """Reason why no cells are kept; "" if they are."""
         if self._cells:
             return ""
-        if any(card.cells for card in all_cards() if card.name == self.extractor):
+        if any(card.cells for card in all_cards() if card.name == self.extractor.removesuffix(BY_FRAMES)):
             return f"{self.path} was made before cells were kept: delete it and embed its samples again"
         return f"{self.extractor} has no cells yet"
 
@@ -294,7 +295,9 @@ class EmbeddingCache(Shown):
 
     def _summary(self) -> str:
         failures = f", failures={len(self.failures)}" if self.failures else ""
-        return f"{str(self.path)!r}, n={self.n}, dim={self.dim}, {self.extractor!r}{failures}"
+        title = cache_title(self)
+        name = "" if title is None else f"{title!r}, "
+        return f"{name}n={self.n}, dim={self.dim}, {self.extractor!r}{failures}"
 
     def close(self) -> None:
         """Close the file; no more rows can be read."""

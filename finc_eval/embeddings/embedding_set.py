@@ -142,7 +142,13 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
         rows = [row for row, name in enumerate(names) if name in chosen]
         columns = {name: [values[row] for row in rows] for name, values in self._columns.items()}
         images = None if self._images is None else [self._images[row] for row in rows]
-        return EmbeddingSet(self._rows[rows], [names[row] for row in rows], columns, images, name=self.name)
+        return EmbeddingSet(
+            self._taken(torch.tensor(rows, dtype=torch.int64)),
+            [names[row] for row in rows],
+            columns,
+            images,
+            name=self.name,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the set is, without its embeddings."""

@@ -31,7 +31,7 @@ from finc_eval.samples.shards import select_shard, shard_path
 from finc_eval.samples.source import Samples
 
 if TYPE_CHECKING:
-    from finc_eval.extractors.network import Embedder
+    from finc_eval.extractors.network import CardNetwork
 
 
 def extract(
@@ -104,7 +104,7 @@ def extract(
         >>> from finc_eval.demo import example_sets
         >>> images = (255 * example_sets(50)[0]).astype("uint8").reshape(50, 28, 28)
         >>> fe.extract(images, "pixels", out="gen.h5")
-        EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
+        EmbeddingCache('gen', n=50, dim=2352, 'pixels')
     """
     refuse_unknown(unknown, [*signature(extract).parameters][:-1])
     if isinstance(source, EmbeddingCache):
@@ -180,11 +180,11 @@ class SetExtraction:
         cache.grids = grids_among(samples, cache.profile)
         return cache
 
-    def _new_embedder(self, compiled_for: int | None) -> Embedder:
+    def _new_embedder(self, compiled_for: int | None) -> CardNetwork:
         # Seconds of import, which a cache that exists already does not need.
-        from finc_eval.extractors.network import Embedder
+        from finc_eval.extractors.network import CardNetwork
 
-        return Embedder(self._card, self._run.device, self._how.precision, compiled_for)
+        return CardNetwork(self._card, self._run.device, self._how.precision, compiled_for)
 
 
 def extract_all(

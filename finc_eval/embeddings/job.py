@@ -50,14 +50,14 @@ if TYPE_CHECKING:
 
     from finc_eval.core.device import Place
     from finc_eval.core.run import Run
-    from finc_eval.extractors.network import Embedder
+    from finc_eval.extractors.network import CardNetwork
 
 CPU_PIXELS, GPU_PIXELS = 16 * 224 * 224, 64 * 224 * 224
 """Pixels of the network inputs of a batch by default: 16 or 64 images of 224 x 224. On a CPU more images save nothing
 and take memory: a batch of 16 or 32 takes 17 ms an image, one of 4 takes 21."""
 
 Item = TypeVar("Item")
-Made: TypeAlias = "tuple[torch.Tensor | None, torch.Tensor | None]"  # rows and cells; see `Embedder.with_cells`
+Made: TypeAlias = "tuple[torch.Tensor | None, torch.Tensor | None]"  # rows and cells; see `CardNetwork.with_cells`
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Job:
     recipe: Recipe
     samples: Source
     run: Run  # device, samples per pass and threads
-    embedder: Callable[[int | None], Embedder]  # returns the network for a batch size that it is compiled for, or None
+    embedder: Callable[[int | None], CardNetwork]  # returns the network, compiled for a batch size or for None
     out: Path | None = None  # path of the file; None for its key in the folder of caches
     strict: bool = False  # whether a sample that cannot be read is an error
     force: bool = False  # whether `out` may replace any file
@@ -364,7 +364,7 @@ class Job:
         many = len(self.samples.ids) >= MIN_COMPILED_SAMPLES
         return self._batch_size if many and self.card.weights is not None else None
 
-    def _embedded(self, embed: Embedder, start: int) -> Generator[tuple[DecodedBatch, Made], None, None]:
+    def _embedded(self, embed: CardNetwork, start: int) -> Generator[tuple[DecodedBatch, Made], None, None]:
         """Yield batches with rows and cells of their readable samples, which a GPU may still be working on."""
         from finc_eval.core.device import send
 

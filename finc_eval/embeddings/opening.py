@@ -14,6 +14,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.on_disk import file_of, on_disk
 from finc_eval.core.files.stored import check_type, file_type, is_stored
 from finc_eval.core.run import Run
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import HDF5_SUFFIXES, StoredArrays, holds_statistics, is_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
@@ -305,6 +306,8 @@ def _divide_sources(
         )
     if how.extractor is not None and ready:
         _check_made_by(how.extractor, ready, needed=len(ready) < len(sources))
+    if how.extractor is not None and len(ready) < len(sources):
+        _check_compared(how.extractor, spaces := tuple(spaces))
     if len(ready) == len(sources):  # and no extractor is needed, which may be a card of the user's own
         return ready, {}
     from finc_eval.embeddings.extract import SetExtraction
@@ -341,6 +344,17 @@ def _check_made_by(extractor: str, ready: Mapping[str, OpenedSet[Held]], *, need
         raise UsageError(
             f"extractor is {name}, but {next(iter(ready))} is an array of embeddings, which has no extractor: leave "
             "extractor out, or pass the samples"
+        )
+
+
+def _check_compared(extractor: str, spaces: Iterable[str]) -> None:
+    """Raise UsageError if sets would be embedded by another extractor than what they are compared with."""
+    name = load_card(extractor).name
+    others = {extractor_of(space) for space in spaces if not space.startswith(ARRAY_SPACE)} - {name}
+    if others:
+        raise UsageError(
+            f"extractor is {name}, but the samples are compared with embeddings by {join_words(sorted(others))}: leave "
+            "extractor out"
         )
 
 

@@ -40,7 +40,7 @@ from finc_eval.embeddings.recipe import (
 )
 from finc_eval.embeddings.stored.cell_block import new_cells
 from finc_eval.embeddings.stored.journal import Journal, JournalBatch, Title, new_of, title_of
-from finc_eval.extractors.cells import WINDOWS, CellTable
+from finc_eval.extractors.cells import CellTable
 from finc_eval.samples.encoding import ENCODING_BYTES, Encoding
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.source import Digests
@@ -230,8 +230,8 @@ class CacheWriter:
         if cells is not None:
             from finc_eval.embeddings.keys import string_hashes  # loads torch, which the network needs in any case
 
-            self._chosen[rows_with_cells([string_hashes(ids)])] = True
-        cell_bytes = WINDOWS * cells.channels if cells else 0
+            self._chosen[rows_with_cells([string_hashes(ids)], cells.windows)] = True
+        cell_bytes = cells.windows * cells.channels if cells else 0
         self.path, self.part, self._ids, self._widths = path, part_of(path), ids, widths
         self._shape = (len(ids), sum(widths.values()))
         row_bytes = self._shape[1] * np.dtype(DTYPE).itemsize + REASON_BYTES + ENCODING_BYTES
@@ -327,7 +327,7 @@ class CacheWriter:
         ]
         content = file.rows("content", (len(kept),), "<u8")
         rows_of_cells = np.flatnonzero(self._chosen[kept])
-        cells = new_cells(file, rows_of_cells, self._table.channels) if self._table else None
+        cells = new_cells(file, rows_of_cells, table.windows, table.channels) if (table := self._table) else None
         ends, done, encodings = np.cumsum([*self._widths.values()]).tolist(), 0, list[str]()
         for batch in self._journal.batches():
             good = np.array([reason is None for reason in batch.reasons])

@@ -15,7 +15,7 @@ from finc_eval.core.words import figure, join_words, one_line
 from finc_eval.memorization import page as audits
 from finc_eval.memorization.membership import SCORE, score_cells
 from finc_eval.private.reference import page as privacy
-from finc_eval.private.reference.result import PrivateComparison, PrivateScore
+from finc_eval.private.reference.result import DISTANCE, PrivateComparison, PrivateScore
 from finc_eval.report import Page, fragment
 from finc_eval.report import outline as outline_of
 from finc_eval.report.exports.outline import Outline, TextTable, call, sizes, source
@@ -163,7 +163,7 @@ def side_by_side(result: Evaluation, compared: PrivateScore | PrivateComparison)
         yardstick += f" Real samples, the holdout: {figure(real.value)} {privacy.interval_text(real.interval)}."
     rows = [
         (
-            "Distance from the private records (DP-HP, MMD²)",
+            DISTANCE,
             f"{figure(of_gen.value)} {privacy.interval_text(of_gen.interval)}",
             "0 if the kernel cannot distinguish generated from private samples. It says nothing of copies.",
             yardstick,

@@ -275,7 +275,7 @@ class Card(Record):
         if self.clip is not None:
             raise UsageError(f"{self.name} takes clips, and not their frames: name it without {BY_FRAMES}")
         output = replace(self.output, frames="mean")
-        return replace(self, name=self.name + BY_FRAMES, clip=TWO_SECONDS, output=output, cells=None, golden=None)
+        return replace(self, name=self.name + BY_FRAMES, clip=TWO_SECONDS, output=output, golden=None)
 
     def with_lpips(self) -> Card:
         """Return the card with the linear layers of LPIPS as its weights."""
@@ -314,8 +314,8 @@ def _faults(card: Card) -> Iterator[str]:
     for name in card.extra:
         if not re.fullmatch("[a-z][a-z0-9_]*", name):
             yield f'"extra.{name}" must have a name of lower-case letters, digits and underscores'
-    if card.cells and card.clip:
-        yield '"cells" are of images, and the card takes clips: remove the table [cells]'
+    if card.cells and card.clip and (card.output.frames is None or card.clip.frames < 3):
+        yield '"cells" of clips are those of three or more frames, one by one: set output.frames, or remove [cells]'
     if card.cells and (Path(card.cells.table).name != card.cells.table or not card.cells.layers):
         yield '"cells" must state layers, and the name of a table of finc-eval'
     if card.output.frames and not card.clip:

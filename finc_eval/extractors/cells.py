@@ -19,6 +19,8 @@ from finc_eval.extractors.card import CARDS, Card, CellStatistic
 GRID = 7  # windows along each side of a picture, 49 in all
 WINDOWS = GRID * GRID
 
+TIMES = 3  # grids of a clip: means over the first, the second and the last third of its frames
+
 CLIP = 5.0  # standard deviations of photographs at which a number is clipped; it becomes 127
 STEPS = 127  # whole numbers on each side of zero in int8
 
@@ -31,11 +33,18 @@ class CellTable:
         layers: statistics of each map, by the name of the module whose output it is.
         center: mean of each number over photographs, shape (c,); by layer, then statistic, then channel.
         scale: standard deviation of each number over photographs, shape (c,).
+        times: grids of windows of a sample: 1 for an image, `TIMES` for a clip.
     """
 
     layers: Mapping[str, tuple[CellStatistic, ...]]
     center: NDArray[np.float32]
     scale: NDArray[np.float32]
+    times: int = 1
+
+    @property
+    def windows(self) -> int:
+        """Windows of a sample: 49 for an image, 147 for a clip, its first third first."""
+        return self.times * WINDOWS
 
     @property
     def channels(self) -> int:
@@ -45,7 +54,7 @@ class CellTable:
     @property
     def space(self) -> str:
         """Digest of all that decides the values: cells of two sets can be compared if it is the same."""
-        how = json.dumps([list(self.layers.items()), GRID, CLIP, STEPS])
+        how = json.dumps([list(self.layers.items()), GRID, CLIP, STEPS, *[self.times] * (self.times > 1)])
         return sha256_of(how, self.center, self.scale)[:16]
 
 
@@ -64,7 +73,7 @@ def cell_table(card: Card) -> CellTable | None:
             f"card {card.name}: {stated.table} is not the table of cells that the card states: correct the table "
             "[cells], or remove it"
         )
-    return CellTable(stated.layers, constants[:, 0].copy(), constants[:, 1].copy())
+    return CellTable(stated.layers, constants[:, 0].copy(), constants[:, 1].copy(), TIMES if card.clip else 1)
 
 
 @lru_cache

@@ -33,7 +33,7 @@ NO_IMAGES = {"image_size": 16, "layers": 1, "width": 16, "patch_size": 16, "head
 """Smallest image tower of open_clip, which makes both towers; it is not used."""
 
 
-class Embedder:
+class CardNetwork:
     """The network of a card, ready to embed, with float32 as true float32 or the others under autocast.
 
     A batch that does not fit into memory is halved and tried again; later batches are divided in the same way. A
@@ -75,7 +75,7 @@ class Embedder:
     def with_cells(
         self, pixels: torch.Tensor, times: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Embed a batch as a call does, and return its cells, too: (m, 49, c) int8 on the device; None without any."""
+        """Embed a batch as a call does; also return its cells, (m, windows, c) int8 on the device, or None."""
         parts: list[tuple[torch.Tensor, torch.Tensor | None]] = []
         start = 0
         while start < len(pixels):
@@ -309,7 +309,7 @@ class ExtractorCheck:
 
 def check_extractor(card: Card, device: str | torch.device | None = None) -> ExtractorCheck:
     """Embed one sample of noise and compare it with the card's golden values."""
-    embedder, golden = Embedder(card, device), card.golden
+    embedder, golden = CardNetwork(card, device), card.golden
     row = embedder(_noise(card))[0].double().cpu()
     embedding = row[: card.output.dimension]
     norm, first = float(embedding.norm()), embedding[: len(golden.first) if golden else 4].tolist()

@@ -18,6 +18,10 @@ FREQUENCY_BITS = 12
 """Bits of mantissa that are rounded away from orthogonal frequencies. Libraries of linear algebra differ in the last
 bits; without them, a seed gives the same frequencies, and so comparable sketches, on every machine."""
 
+LEAST_ROWS = 16
+"""Rows that are multiplied at least. Of 8 to 1 280 entries and 60 to 2 000 frequencies, products of 1 to 3 rows had
+other last bits than products of many; products of 7 to 600 rows had the same. So φ of a row is that of any batch."""
+
 
 class RandomFourierFeatures(FeatureMap):
     """Random Fourier features of the Gaussian kernel exp(−‖x−y‖²/(2σ²)).
@@ -123,6 +127,9 @@ class RandomFourierFeatures(FeatureMap):
         )
 
     def apply(self, rows: torch.Tensor) -> torch.Tensor:
+        if len(rows) < LEAST_ROWS:
+            filled = torch.cat([rows, rows.new_zeros(LEAST_ROWS - len(rows), self.dim)])
+            return self.apply(filled)[: len(rows)].clone()
         with arithmetic():
             phases = (rows - self.center) @ self.frequencies
         if phases.requires_grad:  # what is written into place has no gradient

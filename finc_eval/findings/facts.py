@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from finc_eval.core.words import is_nearly_all, join_words, percent, plural, quote
-from finc_eval.findings.finding import OF_TRAITS, Finding
+from finc_eval.findings.finding import OF_TRAITS, Finding, with_part
 from finc_eval.naming.evidence import is_unnamed
 
 OF_GEN = " of the generated set"  # words of a sentence that say of what its first share is
@@ -132,7 +132,7 @@ def name_alone(finding: Finding) -> str:
         case "repeat":
             return finding.name if finding.is_more else "fewer repeats"
         case "part":
-            return f"with {finding.name}" if finding.is_more else f"fewer with {finding.name}"
+            return with_part(finding.name) if finding.is_more else f"fewer {with_part(finding.name)}"
         case "kind" | "direction":
             return f"{'more' if finding.is_more else 'no' if is_none else 'less'} {_noun(finding)}"
         case "words":

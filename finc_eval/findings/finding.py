@@ -10,6 +10,7 @@ from pydantic import model_validator
 
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent, percent_of, predicate, rounded_down, say_whole, sure_share
+from finc_eval.local_evidence.result import UPSIDE_DOWN
 from finc_eval.naming.evidence import ADJECTIVE, UNNAMED, WORD
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.repeated import AT_LEAST
@@ -108,10 +109,10 @@ class Finding(Record):
         return {names.get(key, key): value for key, value in data.items()}
 
     def told(self, other: str) -> str:
-        """Return the text, if it says the name; else the words with both shares."""
+        """Return the text, if it says the name or is of prompts; else the words with both shares."""
         name = self.name.removeprefix("with ")  # a set "has JPEG artifacts"
         is_said = {*WORD.findall(name)} - {*ADJECTIVE.split()} <= {*WORD.findall(self.text)}
-        return self.text if self.text and is_said else self.say(other)
+        return self.text if self.text and (is_said or self.kind == "words") else self.say(other)
 
     @property
     def sentence(self) -> str:
@@ -129,7 +130,7 @@ class Finding(Record):
         if self.kind == "repeat":
             return self.name if self.is_more else f"fewer repeats: {self.name}"
         if self.kind == "part":
-            return f"{'pictures' if self.is_more else 'fewer pictures'} with {self.name}"
+            return f"{'pictures' if self.is_more else 'fewer pictures'} {with_part(self.name)}"
         if self.kind != "kind":
             return self.name
         is_bare = self.name.startswith((UNNAMED, "prompt with"))
@@ -202,6 +203,16 @@ class Finding(Record):
             return f"{'more' if self.is_more else 'less'}: {self.name}, {own if self.is_more else before}"
         verb = "more" if self.is_more else "lost" if self.is_lost else "less"
         return f"{verb}: {self.name} {before.removesuffix(' %') if own.endswith('%') else before} → {own}"
+
+
+def with_part(name: str) -> str:
+    """Return what pictures of a part are, by its name: "with two halves that mirror each other", "upside down"."""
+    return name if name == UPSIDE_DOWN else f"with {name}"
+
+
+def have_part(name: str) -> str:
+    """Return what is said of pictures of a part: "have two halves that mirror each other", "are upside down"."""
+    return f"are {name}" if name == UPSIDE_DOWN else f"have {name}"
 
 
 def two_shares(own: float, other: float) -> tuple[str, str]:

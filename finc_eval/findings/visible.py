@@ -8,7 +8,7 @@ and copies from the numbers of samples alone.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, log, log10, sqrt
@@ -16,7 +16,7 @@ from math import ceil, floor, log, log10, sqrt
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
-from scipy.special import gammaln, ndtr
+from scipy.special import gammaln, ndtr, ndtri
 
 from finc_eval.core.progress import silent
 from finc_eval.core.record import Record
@@ -29,6 +29,7 @@ from finc_eval.naming.measured import LOOKED, Measured, MeasuredSets, columns_of
 from finc_eval.naming.repeated import REPEATED
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import TRAITS, measure_looks
+from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import BESIDE_ALPHA
 from finc_eval.partitions.kmeans import FIT_SAMPLES
 
@@ -68,6 +69,12 @@ class Visible(Record):
     lost: float | None = None
     copies: float | None = None
     times: float | None = None
+
+    @classmethod
+    def of_all(cls, every: Sequence[Visible]) -> Visible:
+        """Return the shares that would have been found in each of several sets: the largest, where all know one."""
+        shares = {name: [getattr(each, name) for each in every] for name in ("blurred", "lost", "copies")}
+        return cls(**{name: None if None in found else max(found, default=None) for name, found in shares.items()})
 
     @property
     def others(self) -> bool:
@@ -109,6 +116,11 @@ def _sizes(numbers: list[float]) -> str:
     return " against ".join(dict.fromkeys(written))
 
 
+def visible_among(found: Sequence[tuple[int, Visible]], sets: int) -> Visible | None:
+    """Return what would have been found among so many sets, or the next number that is known; None if none is."""
+    return next((visible for number, visible in found if number >= sets), None)
+
+
 def find_visible(
     sets: Mapping[str, Embeddings],
     known: MeasuredSets,
@@ -118,6 +130,7 @@ def find_visible(
     *,
     equal: int | None = None,
     run: Run | None = None,
+    among: int = 1,
 ) -> Visible:
     """Return what a comparison of two sets, "gen" and "ref", that found nothing would have found.
 
@@ -130,22 +143,27 @@ def find_visible(
         equal: number of generated samples that equal a reference sample; default: they are counted. Nothing is said of
             copies if there are such samples: chance may give them.
         run: run, whose device is used.
+        among: number of sets that are compared with one reference and share an error.
     """
-    blurred, times = visible_blur(sets, known, seed, blocks)
-    if equal is None:
-        hashes = sample_hashes(sets, replace(Run.of(run), progress=silent))
-        equal = int(np.isin(hashes["gen"], hashes["ref"]).sum())
+    blurred, times = visible_blur(sets, known, seed, blocks, among)
+    equal = count_equal(sets, run) if equal is None else equal
     n, m = sets["gen"].n, sets["ref"].n
-    copies = None if equal else smallest_copied(n, m)
+    copies = None if equal else smallest_copied(n, m, among)
     of_class = None if lost is None or lost * OF_CLASS >= 1 else lost * OF_CLASS
     more = max(times or 0.0, RARER)
     is_shown = blurred is None or times is not None
     is_shown &= of_class is None or more * (n + m) <= FIT_SAMPLES
-    is_shown &= copies is None or (smallest_copied(ceil(more * n), ceil(more * m)) or 1.0) <= copies / 2
+    is_shown &= copies is None or (smallest_copied(ceil(more * n), ceil(more * m), among) or 1.0) <= copies / 2
     return Visible(blurred, of_class, copies, more if is_shown else None)
 
 
-def smallest_copied(n: int, m: int) -> float | None:
+def count_equal(sets: Mapping[str, Embeddings], run: Run | None = None) -> int:
+    """Return the number of generated samples that equal a reference sample."""
+    hashes = sample_hashes(sets, replace(Run.of(run), progress=silent))
+    return int(np.isin(hashes["gen"], hashes["ref"]).sum())
+
+
+def smallest_copied(n: int, m: int, among: int = 1) -> float | None:
     """Return the smallest share of copies of the reference that `hold_copies` finds; None if it finds none.
 
     All other samples are unlike. Chance divides c pairs of equal samples so that each set has one of each pair with
@@ -154,6 +172,7 @@ def smallest_copied(n: int, m: int) -> float | None:
     Args:
         n: number of generated samples.
         m: number of reference samples.
+        among: number of sets that are compared with one reference and share an error.
     """
 
     def log_choose(total: Array, part: Array) -> Array:
@@ -163,7 +182,8 @@ def smallest_copied(n: int, m: int) -> float | None:
     both = np.full(len(pairs), float(n + m))
     chance = pairs * log(2) + log_choose(both - 2 * pairs, m - pairs) - log_choose(both, np.full(len(pairs), float(m)))
     # A half of the level: p-values are of random parts.
-    is_found = (chance <= log(COPIED / 2)) & (pairs >= REPEATED * n)
+    level = min(COPIED, level_of_each(BESIDE_ALPHA, among)) / 2
+    is_found = (chance <= log(level)) & (pairs >= REPEATED * n)
     return float(pairs[is_found.argmax()] / n) if is_found.any() else None
 
 
@@ -172,6 +192,7 @@ def visible_blur(
     known: MeasuredSets,
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None = None,
+    among: int = 1,
 ) -> tuple[float | None, float | None]:
     """Return the smallest share of blurred pictures that looks show, and the samples that show half of it.
 
@@ -187,7 +208,7 @@ def visible_blur(
     exchanged = exchange_columns(table, sets, rows, seed, blocks, EXCHANGES)
     if exchanged is None or not columns:
         return None, None
-    critical = float(np.quantile(np.abs(exchanged.z[1:]).max(1), 1 - BESIDE_ALPHA))
+    critical = _critical(np.abs(exchanged.z[1:]).max(1), among)
     place = first + SHARPNESS
     scales = np.sqrt(exchanged.variances[0] / _independent(table))
     scale = {
@@ -205,6 +226,16 @@ def visible_blur(
         return None, None
     share, most = counts[least] / n, LOOKED / max(map(len, values.values()))
     return share, _times(critical, *_effects(share / 2, values, blurred, scale), most)
+
+
+def _critical(largest: Array, among: int) -> float:
+    """Return the value that the largest of all columns exceeds at the level of one of several sets.
+
+    `largest` has it in each exchange, shape (r,). Exchanges reach the level of one set; for the level of one of
+    several, columns are taken for as many independent normal ones as give the same level of one set.
+    """
+    found = float(np.quantile(largest, 1 - BESIDE_ALPHA))
+    return -float(ndtri(level_of_each(ndtr(-found), among)))
 
 
 def _times(critical: float, z: Array, errors: Array, most: float) -> float | None:

@@ -8,23 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.stored.turned import TURNED
 from finc_eval.estimates.error_source import Integers
 from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
+from finc_eval.findings.causes import Held
+from finc_eval.findings.local import LocalParts, PartOfSet, find_parts, hold_part
+from finc_eval.gates.divisions import independent
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
+from finc_eval.gates.kinds import Gathered
 from finc_eval.gates.policy import AppearanceLimits
 from finc_eval.gates.retraining import between_scores, between_shares
 from finc_eval.gates.scores import ScoreChange
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
+from finc_eval.local_evidence.find import LEAST_UNITS
+from finc_eval.local_evidence.find import PERMUTATIONS as FIRST_PERMUTATIONS
 from finc_eval.naming.columns import is_look
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.looks import EXAMPLES
-from finc_eval.naming.measured import CLIPPED, PictureLooks, measure_pictures, measure_sets
+from finc_eval.naming.measured import CLIPPED, LOOKED, PictureLooks, measure_pictures, measure_sets
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.families import level_of_each
@@ -32,6 +42,13 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.counts import Counts, tally_sets
 
 PART, WHOLE = "appearance.part", "appearance.whole"  # rules of the limits on looks
+LOCAL = "appearance.local"  # rule of the limit on parts of pictures
+
+UNLIKE_BEFORE = {"more": "a part that hardly any picture had before", "less": "a part that hardly any picture has now"}
+"""Words for a part of pictures of the release, or of an older one, that nothing names."""
+
+PERMUTATIONS = 1999
+"""Random permutations behind the p-value of a limit: .0005 is the smallest, below the level of each of 80 limits."""
 
 NO_PICTURES = "the pictures of a set are not at hand: pass a folder, or what extract wrote next to its samples"
 """The reason why nothing is known of the looks of an array."""
@@ -99,9 +116,54 @@ class Clearest(LimitEvidence):
         return max((gain for gain in found if gain is not None), default=None)
 
 
-def pictures_of(sets: GateSets) -> dict[str, PictureLooks | None]:
-    """Measure the pictures of each set, by label."""
-    return {label: measure_pictures(samples) for label, samples in sets.all.items()}
+@dataclass(frozen=True, kw_only=True)
+class NewPart(LimitEvidence):
+    """The share of a release that has a part of pictures that hardly any accepted picture has; 0 if none was found.
+
+    It counts as far as it is a gain on the baseline and on the reference, as a look does (`Beyond`). Besides, the
+    pictures of the release and of its baseline must surely be unlike, by all that is local in them.
+    """
+
+    spends_own: ClassVar[bool] = True
+    surely: float | None = 0.0
+    is_search: bool = True
+    p_value: float = 1.0  # of the part, adjusted for all that was looked at
+    gains: tuple[GainedShare, GainedShare] | None = None  # gains on the baseline and on the reference
+    level_of_ref: float = 0.0  # least level of the gain on the reference
+    held: Held | None = None  # the part with its samples, as a finding of a release and of an older one
+    times: float = 0.0  # times as many samples of which something could be tested; 0 if something was
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the bound of the share; without a part, no share is excluded."""
+        if self.times:
+            return 0.0 if side == "low" or factor >= self.times else 1.0
+        if self.gains is None:
+            return 0.0 if side == "low" else 1.0
+        old, ref = self.gains
+        if side == "high":
+            return min(old.bound(side, level, factor), ref.bound(side, level, factor))
+        if self.p_value > max(level, 1 / (PERMUTATIONS + 1)):
+            return 0.0
+        return max(min(old.bound(side, level, factor), ref.bound(side, max(level, self.level_of_ref), factor)), 0.0)
+
+
+def gather_on_appearance(
+    gathered: Gathered, sets: GateSets, limits: AppearanceLimits, seed: int, alpha: float, run: Run
+) -> None:
+    """Gather the evidence on looks, and on parts of pictures."""
+    gathered.pictures = pictures_of(sets, None if limits.local is None else run)
+    if limits.of_looks:
+        gathered.others += look_evidence(sets, limits, gathered.pictures, alpha)
+    if limits.local is not None:
+        for evidence, parts in local_evidence(sets, limits.local, gathered.pictures, seed, alpha, run):
+            gathered.others.append(evidence)
+            if evidence.name == LOCAL:
+                gathered.parts = parts
+
+
+def pictures_of(sets: GateSets, run: Run | None = None) -> dict[str, PictureLooks | None]:
+    """Measure the pictures of each set, by label; with a `run`, some of them also upside down."""
+    return {label: measure_pictures(samples, run) for label, samples in sets.all.items()}
 
 
 def look_evidence(
@@ -109,7 +171,7 @@ def look_evidence(
 ) -> Iterator[LimitEvidence]:
     """Yield the evidence on looks of the release, against each older release."""
     for against in sets.comparisons:
-        for rule, margin in limits.given.items():
+        for rule, margin in limits.of_looks.items():
             name = against.rule(f"appearance.{rule}")
             found = list(_looks(against, pictures, name, alpha))
             looks = tuple(replace(look, level_of_ref=level_of_each(alpha, len(found))) for look in found)
@@ -124,8 +186,9 @@ def look_evidence(
 
 def _looks(sets: GateSets, pictures: Mapping[str, PictureLooks | None], name: str, alpha: float) -> Iterator[Beyond]:
     """Yield each look of the release that has a word, of parts or of whole sets, as a gain on 0."""
-    traits, measured = measure_sets(sets.all, pictures)
-    units = {label: units_of(sets.all[label], looked.rows) for label, looked in measured.items()}
+    known = sets.compared
+    traits, measured = measure_sets(known, pictures)
+    units = {label: units_of(known[label], looked.rows) for label, looked in measured.items()}
     for place, trait in enumerate(traits):
         values = {label: looked.values[:, place] for label, looked in measured.items()}
         if np.ptp(np.concatenate([*values.values()])) == 0:
@@ -215,3 +278,117 @@ def _whole(
     both[1] = replace(both[1], degrees=min(gain.degrees for gain in both))
     value = min(gain.value for gain in both)
     return Beyond(name=name, value=value, margin=0.0, trait=trait, note=word, old=both[0], ref=both[1])
+
+
+def find_release_parts(
+    sets: GateSets,
+    old: str,
+    seed: int,
+    run: Run,
+    permutations: int = FIRST_PERMUTATIONS,
+    others: Mapping[str, Embeddings] = MappingProxyType({}),
+    pictures: Mapping[str, PictureLooks | None] = MappingProxyType({}),
+) -> LocalParts:
+    """Return the parts of pictures in which a release differs from an older one, labelled "ref".
+
+    `others` are further sets, in which the parts are looked for; `pictures` has what `pictures_of` returns.
+    """
+    pair = {GEN: sets.gen, "ref": sets.all[old]}
+    known = {label: pictures[own] for label, own in ((GEN, GEN), ("ref", old)) if own in pictures}
+    measured = measure_sets(pair, known, run)
+    further = {
+        label: (samples, pictures[label] if label in pictures else measure_pictures(samples, run))
+        for label, samples in others.items()
+    }
+    found = find_parts(pair, sets.blocks_with(old), seed, run, permutations, further, measured)
+    named = tuple((replace(part, name=part.name or UNLIKE_BEFORE[part.side]), has) for part, has in found.parts)
+    return replace(found, parts=named)
+
+
+def local_evidence(
+    sets: GateSets, margin: float, pictures: Mapping[str, PictureLooks | None], seed: int, alpha: float, run: Run
+) -> Iterator[tuple[LimitEvidence, LocalParts | None]]:
+    """Yield the evidence on parts of pictures of the release, against each older release, and all parts."""
+    for against in sets.comparisons:
+        name, old = against.rule(LOCAL), next(iter(against.baselines))
+        few = min(independent(samples) for samples in (sets.gen, against.all[old]))
+        if note := why_not_looked_at(against):
+            yield Missing(name=name, margin=margin, note=note), None
+        elif few < LEAST_UNITS:
+            note = f"fewer than {LEAST_UNITS} independent samples of a set show nothing local in pictures"
+            times = LEAST_UNITS / few
+            yield (
+                NewPart(name=name, value=0.0, margin=margin, n=sets.gen.n, note=note, times=times, is_search=False),
+                None,
+            )
+        else:
+            others = {label: samples for label, samples in against.compared.items() if label not in (GEN, old)}
+            found = find_release_parts(against, old, seed, run, pictures=pictures)
+            if found.parts:  # more permutations are worth their time where the first ones found something
+                found = find_release_parts(against, old, seed + 1, run, PERMUTATIONS, others, pictures)
+            yield _surest_part(against, found, name, margin, alpha), found
+
+
+def why_not_looked_at(sets: GateSets) -> str:
+    """Return why parts of pictures of a release cannot be limited; "" if they can."""
+    for label, samples in sets.compared.items():
+        if samples.cells_absent:
+            return f"{label} has no cells: {samples.cells_absent}"
+    spaces = {cells.space for samples in sets.compared.values() if (cells := samples.cells) is not None}
+    return "" if len(spaces) == 1 else "cells of the sets were made in unlike ways: embed all sets again"
+
+
+def _surest_part(sets: GateSets, found: LocalParts, name: str, margin: float, alpha: float) -> NewPart:
+    """Return the part of the release that is most surely beyond the limit; a share of 0 without any.
+
+    Near pairs are limited as repeats and copies, and a change of all pictures has no share.
+    """
+    others = sets.compared.keys() - {GEN, next(iter(sets.baselines))}
+    held = [
+        (part, has, shares)
+        for (part, has), shares in zip(found.parts, found.elsewhere, strict=True)
+        if part.side == "more" and part.share is not None and part.kind != "pairs" and others <= shares.keys()
+    ]
+    level = level_of_each(alpha, max(len(held), 1))
+    parts = [
+        NewPart(
+            name=name,
+            value=max(min(gain.value for gain in gains), 0.0),
+            margin=margin,
+            n=sets.gen.n,
+            note=part.words,
+            p_value=part.p_value,
+            gains=gains,
+            level_of_ref=level,
+            held=hold_part(part, has),
+        )
+        for part, has, shares in held
+        for gains in (_gains_of_part(sets, part, shares, found.units, name),)
+    ]
+    nothing = NewPart(name=name, value=0.0, margin=margin, n=sets.gen.n)
+    return max(parts, key=lambda part: (part.is_regression(level), part.value), default=nothing)
+
+
+def _gains_of_part(
+    sets: GateSets, part: PartOfSet, shares: Mapping[str, float], units: Mapping[str, int], name: str
+) -> tuple[GainedShare, GainedShare]:
+    """Return the gain of a part on the baselines and on the reference; samples of a unit count as one sample."""
+    first, *_ = sets.baselines
+    shares = {**shares, GEN: part.share_gen or 0.0, first: part.share_ref or 0.0}
+    sizes = {label: float(min(independent(samples), LOOKED)) for label, samples in sets.compared.items()}
+    sizes |= {GEN: float(units[GEN]), first: float(units["ref"])}
+    if part.kind == "orientation":  # some samples were turned, and of their units as large a part
+        sizes = {label: size * min(TURNED / min(sets.compared[label].n, LOOKED), 1) for label, size in sizes.items()}
+    members = {label: share * sizes[label] for label, share in shares.items()}
+    again, again_sizes = (np.array([[counts[label]] for label in sets.replicates]) for counts in (members, sizes))
+    training = between_shares(again, again_sizes, len(sets.baselines))
+    old, old_size = (sum(counts[label] for label in sets.baselines) for counts in (members, sizes))
+    gains = (
+        TwoCounts(members[GEN], sizes[GEN], old, old_size, float(training.training[0]), training.degrees),
+        TwoCounts(members[GEN], sizes[GEN], members[REF], sizes[REF]),
+    )
+    on_old, on_ref = (
+        GainedShare(name=name, value=gain.share - gain.old_share, margin=0.0, counts=gain, n=sets.gen.n)
+        for gain in gains
+    )
+    return on_old, on_ref

@@ -38,7 +38,7 @@ from finc_eval.embeddings.opened import OpenedSet
 from finc_eval.embeddings.opening import digests_of, form_of, open_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.limit import Limit
-from finc_eval.gates.sets import GEN
+from finc_eval.gates.sets import GEN, REF
 from finc_eval.gates.verdict import Verdict
 from finc_eval.partitions.counts import openers_of
 from finc_eval.partitions.kind_tree import KindTree
@@ -253,6 +253,11 @@ class History:
         if not never or not verdicts:
             return ()
         return (f"never fired in {plural(len(verdicts) + 1, 'verdict')} of {self.folder.name}: {join_words(never)}",)
+
+    def notes_on(self, limits: tuple[Limit, ...], ref: str) -> tuple[str, ...]:
+        """Return which limits never fired, and a warning unless the latest baseline's reference had this digest."""
+        same = self.latest.verdict.sets[REF].digest == ref
+        return (*self.never_fired(limits), *([] if same else ["the baseline was promoted with another reference"]))
 
     def refuse_latest(self, gen: object, extractor: AnyExtractor, run: Run) -> None:
         """Raise UsageError for a release that is the latest baseline already; its samples are not embedded."""

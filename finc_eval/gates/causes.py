@@ -20,11 +20,12 @@ from finc_eval.findings.causes import Held, causes_of
 from finc_eval.findings.copies import measure_copies
 from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.findings.found import hold_findings
-from finc_eval.gates.appearance import PART, WHOLE, Beyond, Clearest
-from finc_eval.gates.by_id import SureCount, find_pair_findings
+from finc_eval.findings.local import LocalParts
+from finc_eval.gates.appearance import LOCAL, PART, WHOLE, Beyond, Clearest, NewPart
+from finc_eval.gates.by_id import BROKEN, SureCount, find_pair_findings
 from finc_eval.gates.divisions import ReleaseKinds
 from finc_eval.gates.kinds import KindEvidence
-from finc_eval.gates.limit import Limit
+from finc_eval.gates.limit import NAMED, Limit
 from finc_eval.gates.sets import GEN, GateSets
 from finc_eval.gates.verdict import ReleaseFinding
 from finc_eval.naming.evidence import MOST, is_unnamed
@@ -34,8 +35,6 @@ from finc_eval.naming.traits import Trait
 from finc_eval.partitions.answer import Answer
 from finc_eval.same_ids.result import ById
 
-NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
-MOVES = "kinds.moved"
 NOT_OF_KINDS = {"basics.duplicates": "repeat", "basics.copies": "copy"}
 """Kinds of the findings that other rules on samples are on."""
 
@@ -43,6 +42,12 @@ NOT_OF_KINDS = {"basics.duplicates": "repeat", "basics.copies": "copy"}
 @dataclass(frozen=True, eq=False)
 class Suspect(Held):
     """A finding between a release and its baseline, and the samples that it is about, beside those of a limit."""
+
+    @classmethod
+    def of(cls, held: Held, labels: Mapping[str, str]) -> Suspect:
+        """Return a finding whose examples are of sets that have other labels here."""
+        examples = {labels[key]: tuple(ids) for key, ids in held.examples.items()}
+        return cls(**vars(held) | {"examples": examples})
 
     @classmethod
     def plain(cls, finding: Finding, labels: Iterable[str] = ()) -> Suspect:
@@ -56,6 +61,8 @@ class Suspect(Held):
         kinds = {self.finding.kind, other.finding.kind}
         if len(kinds) == 1 and self.finding.kind in OF_TRAITS:
             return self.finding == other.finding
+        if len(kinds) == 2 and "part" in kinds:
+            return causes_of((self, other)) != [None, None]
         if self.finding.whole or other.finding.whole or kinds == {"repeat", "copy"}:
             return False  # all samples are in a set that has moved, which does not say why a kind is lost
         label = other.own_set
@@ -122,7 +129,7 @@ class Said:
         elif finding.whole or limit.rule.startswith(WHOLE):  # no share is allowed
             by = f"by {limit.number(limit.value)} of the spread; allowed {limit.margin:g}"
             return None, by if finding.name == limit.note else ""
-        elif limit.rule in NOT_OF_KINDS or not finding.shares:
+        elif limit.rule in NOT_OF_KINDS or not finding.shares or finding.kind == "part":
             change = ""
         else:
             allowed = before + limit.margin
@@ -131,20 +138,26 @@ class Said:
 
 
 def find_suspects(
-    sets: GateSets, answer: Answer, changes: ReleaseKinds, old: str, seed: int, measured: MeasuredSets, run: Run
+    sets: GateSets,
+    answer: Answer,
+    changes: ReleaseKinds,
+    old: str,
+    seed: int,
+    measured: MeasuredSets,
+    parts: LocalParts,
+    run: Run,
 ) -> list[Suspect]:
-    """Return the looks, repeats and kinds in which a release differs from an older one, the largest first.
+    """Return the looks, repeats, parts and kinds in which a release differs from an older one, the largest first.
 
-    `measured` has the measurements of both, the older one labelled "ref".
+    `measured` has the measurements of both, the older one labelled "ref", and `parts` are their parts of pictures.
     """
     pair = {GEN: sets.gen, "ref": sets.all[old]}
     kinds, headings, kinds_of = changes.kinds, changes.headings, changes.kinds_of
     looks = look_at(pair, seed, known=measured)
     labels = {GEN: GEN, "ref": old}
     found = []
-    for finding in hold_findings(pair, looks, kinds, headings, kinds_of, measured):
-        shown = {labels[key]: tuple(ids) for key, ids in finding.examples.items()}
-        found.append(Suspect(**vars(finding) | {"examples": shown}))
+    for finding in hold_findings(pair, looks, kinds, headings, kinds_of, measured, parts.held()):
+        found.append(Suspect.of(finding, labels))
     return found or _slight(pair, labels, answer, seed, run)
 
 
@@ -194,18 +207,23 @@ def find_findings(
             beyond[0].limits += [limit for cause in said if cause.suspect.finding.whole for limit in cause.limits]
             said = [*(cause for cause in said if not cause.suspect.finding.whole), *beyond]
         rest = [pair for pair in pairs if not pair.is_beyond]
-        suspects = [
-            suspect for suspect in suspects if not (suspect.finding.kind in OF_TRAITS and suspect.finding.whole)
-        ]
+        looks_of_all = [each for each in suspects if each.finding.kind in OF_TRAITS and each.finding.whole]
+        suspects = [each for each in suspects if each not in looks_of_all and not by_id.explains(each.finding)]
     others = {limit.name: _suspect_of(limit, part, sets, suspects) for limit, part in limits}
-    for limit, part in sorted(limits, key=lambda judged: -_size(judged[0])):
+    for limit, part in sorted(limits, key=lambda judged: -judged[0].size):
         if limit.verdict == "regressed" and not isinstance(part.evidence, Clearest | SureCount):
-            failed = others[limit.name] or Suspect.plain(_plain_finding(limit, part.noun, prompts))
-            _say_limit(limit, failed, said, suspects)
+            failed = others[limit.name] or Suspect.plain(limit.finding(part.noun, prompts))
+            of_pairs = by_id is not None and by_id.explains(failed.finding)
+            broken = [cause for cause in said if of_pairs and cause.limits[0].rule == BROKEN]
+            if broken:
+                broken[0].limits.append(limit)
+            else:
+                _say_limit(limit, failed, said, suspects)
     said = sorted(_join_followers(said, suspects, sets), key=lambda cause: -cause.size)
     settled = {limit.name: limit for limit, _ in limits if limit.verdict != "regressed"}
     known = [(settled[name], suspect) for name, suspect in others.items() if name in settled and suspect is not None]
-    rest += _not_beyond(said, suspects, known, [limit for limit, _ in looks])
+    on_looks = [limit for limit, part in limits if isinstance(part.evidence, Clearest | NewPart)]
+    rest += _not_beyond(said, suspects, known, on_looks)
     return tuple(cause.finding(old) for cause in (*said, *rest))
 
 
@@ -218,7 +236,7 @@ def _say_limit(limit: Limit, own: Suspect, said: list[Said], suspects: Sequence[
     # A kind without a name has the id of the limit, and not that of another division of the same samples.
     named = [suspect for suspect in suspects if not is_unnamed(suspect.finding.name)]
     same = [] if is_users else [suspect for suspect in named if suspect.is_same(own)]
-    size = own.finding.size if own.members else _size(limit)
+    size = own.finding.size if own.members else limit.size
     best = _cause_among([*same, own])
     said.append(Said(best, best.finding.size if best.members else size, [limit]))
 
@@ -253,7 +271,8 @@ def _not_beyond(
             is_named = suspect is not cause.suspect and not is_unnamed(suspect.finding.name)
             cause.follows += [suspect.finding.name] if is_named else []
             continue
-        is_held = suspect.finding.kind not in OF_TRAITS and any(map(suspect.holds, held))  # a look is of many kinds
+        is_of_many = suspect.finding.kind in (*OF_TRAITS, "part")  # pictures of many kinds have a look, or a part
+        is_held = not is_of_many and any(map(suspect.holds, held))
         is_said = any(suspect.finding.name == other.suspect.finding.name for other in said)  # by pairs
         if is_held or suspect.finding.kind == "copy" or (is_said and suspect.finding.kind != "kind"):
             continue
@@ -262,8 +281,8 @@ def _not_beyond(
         ):
             continue  # the sets as a whole are said to differ only where nothing names it, as no metric does
         limits = [limit for limit, other in known if limit.verdict == "undecided" and suspect.holds(other)][:1]
-        if suspect.finding.kind in OF_TRAITS:
-            rule = WHOLE if suspect.finding.whole else PART
+        if is_of_many:
+            rule = LOCAL if suspect.finding.kind == "part" else WHOLE if suspect.finding.whole else PART
             limits = [limit for limit in looks if limit.name == rule and limit.verdict == "held"]
         rest.append(Said(suspect, suspect.finding.size, limits, is_beyond=False))
     return rest
@@ -296,7 +315,7 @@ def _look_of(limit: Limit, look: Beyond, sets: GateSets) -> Finding:
     """Return the look that a limit is on as a finding, with its shares where a part has it."""
     share, before = look.shares or (None, None)
     ids, whole = tuple(sets.gen.ids_at(np.array(look.clearest, np.int64))), look.shares is None
-    plain = _plain_finding(limit)
+    plain = limit.finding()
     return replace(plain, whole=whole, share_gen=share, share_ref=before, ids=ids)
 
 
@@ -354,6 +373,9 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
     if kind := NOT_OF_KINDS.get(rule):
         return next((suspect for suspect in suspects if suspect.finding.kind == kind and suspect.finding.is_more), None)
     old = next(iter(sets.baselines), None)
+    if isinstance(part.evidence, NewPart) and (own := part.evidence.held) is not None:
+        names = (suspect for suspect in suspects if own.key in (suspect.key, *suspect.finding.explains))
+        return next(names, Suspect.of(own, {GEN: GEN, "ref": old or ""}))
     if rule not in NAMED or old is None or inside or old not in limit.shares:
         return None
     share, before = limit.shares[GEN], limit.shares[old]
@@ -363,27 +385,3 @@ def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequ
     members = part.members({GEN: looked_rows(sets.gen), old: looked_rows(sets.baselines[old])})
     shown = {label: limit.examples.get(label, ()) for label in (GEN, old)}
     return Suspect(finding, {GEN: members[GEN], "ref": members[old]}, examples=shown)
-
-
-def _plain_finding(limit: Limit, noun: str = "", prompts: str = "") -> Finding:
-    """Return a limit as a finding where nothing names its samples; of samples that moved, with the prompts of most."""
-    kind, name = limit.plain
-    told, name = limit.tell(noun), noun or name
-    if prompts and limit.rule == MOVES:
-        kind, name, told = "words", prompts, f"{told}: {prompts} surely changed"
-    text = f"{told} (allowed {limit.number(limit.margin)})"
-    return Finding(name, kind, False, _share_of(limit), None, None, text=text, interval=limit.interval)
-
-
-def _share_of(limit: Limit) -> float | None:
-    """Return the share of the samples of the release that a limit measures; None for a number, or a difference."""
-    return limit.value if limit.rule.startswith(("basics.", "by_id.changed", MOVES)) and limit.is_share else None
-
-
-def _size(limit: Limit) -> float:
-    """Return the share of samples that a limit is about; 0 for a number over all samples, which names nothing."""
-    if limit.rule in NAMED and limit.shares:
-        shares = [share for label, share in limit.shares.items() if label.startswith("baseline")]
-        return abs(limit.shares[GEN] - float(np.mean(shares))) if shares else limit.shares[GEN]
-    is_named = limit.rule.startswith(("basics", "copying", "appearance"))
-    return float(limit.value) if is_named and limit.is_share and limit.value is not None else 0.0

@@ -18,15 +18,26 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.findings.copies import measure_copies
-from finc_eval.gates.appearance import PART, WHOLE, Clearest, look_evidence, pictures_of
-from finc_eval.gates.divisions import OF_REF, OF_SETS, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
+from finc_eval.gates.appearance import LOCAL, PART, WHOLE, Clearest, look_evidence, pictures_of, why_not_looked_at
+from finc_eval.gates.divisions import (
+    OF_REF,
+    OF_SETS,
+    by_tree,
+    by_tree_of_all,
+    fewest,
+    independent,
+    judge_kinds,
+    tree_of_reference,
+)
 from finc_eval.gates.evidence import Normal, round_up
+from finc_eval.gates.facts.of_private import private_part
 from finc_eval.gates.kinds import lost_evidence, new_evidence
 from finc_eval.gates.policy import NOISE, AppearanceLimits, KindLimits, MetricLimit, Policy
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare
+from finc_eval.local_evidence.find import LEAST_UNITS
 from finc_eval.measures.metrics import COMPUTE
 from finc_eval.numerics.families import level_of_each
 from finc_eval.numerics.inference import ALPHA, share_bounds
@@ -37,6 +48,8 @@ LOSE, NEW = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), 0.02
 
 LOOKS = {PART: 0.02, WHOLE: 0.05}
 """Limits on looks that are proposed: 2 % of the samples, and a twentieth of the spread of the whole set."""
+
+PARTS = 0.02  # share of samples that may have an unlike part, in the limit that is proposed
 
 LOOKS_ABOUT = {
     PART: "share of samples that may have a look, such as blurred, beyond the baseline's",
@@ -61,6 +74,8 @@ def first_policy(
 
     `groups` is the column of samples that are not independent, which the policy then names.
     """
+    if (write := private_part(ref, "first_private_policy")) is not None:
+        return str(write(baselines, groups, extractor, run))
     run = Run.of(run).planned(
         LOOK,
         OF_REF,
@@ -92,6 +107,7 @@ def first_policy(
     floor = max((_floor(gain, len(gains)) for gain in gains), default=1.0)
     lines.append(_line("kinds.new", NEW, floor, "share by which no kind may grow that the reference lacks"))
     lines += [*([] if is_by_id else _metric_line(sets, run)), *_look_lines(sets, AppearanceLimits(**rules))]
+    lines += _part_lines(sets)
     return policy_text([*lines, *_basic_lines(sets, run), *_pair_lines(is_by_id, n if sets.again else None)])
 
 
@@ -197,6 +213,14 @@ def _look_lines(sets: GateSets, limits: AppearanceLimits) -> list[str | Proposal
             said = "" if seen is None else f"; seen from {in_percent(seen, 2) if key == PART else f'{seen:.2g}'}"
             lines.append(Proposal(key, evidence.margin, f"{about}{said} at this n"))
     return lines
+
+
+def _part_lines(sets: GateSets) -> list[str | Proposal]:
+    """Return the limit on parts of pictures; none where they are not looked at."""
+    if why_not_looked_at(sets) or independent(sets.gen) < LEAST_UNITS:
+        return []
+    about = "share of samples that may have a part that hardly any picture of baseline and reference has"
+    return [Proposal(LOCAL, PARTS, about)]
 
 
 def _most(share: float) -> float:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
-from typing import Any, Never
+from typing import Any, Never, cast
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import text_digest
@@ -23,14 +23,16 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE, known_space
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.findings.copies import measure_copies
-from finc_eval.gates.appearance import look_evidence, pictures_of
+from finc_eval.gates.appearance import find_release_parts, gather_on_appearance
 from finc_eval.gates.baseline import History, is_history, samples_of
 from finc_eval.gates.by_id import by_id_evidence, compare_runs, find_other_pictures
-from finc_eval.gates.causes import MOVES, Suspect, copied_suspect, find_findings, find_suspects
+from finc_eval.gates.causes import Suspect, copied_suspect, find_findings, find_suspects
 from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, ReleaseKinds, name_prompts, tree_of_reference
 from finc_eval.gates.evidence import LimitEvidence, Missing, PlainFact
+from finc_eval.gates.facts.membership import membership_evidence
+from finc_eval.gates.facts.of_private import lacking_sketch, private_part
 from finc_eval.gates.kinds import Gathered, KindEvidence, compare_two, gather_on_kinds
-from finc_eval.gates.limit import Limit
+from finc_eval.gates.limit import MOVES, Limit
 from finc_eval.gates.policy import BasicLimits, CopyingLimits, Policy, SliceLimits
 from finc_eval.gates.retraining import noise_covered
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
@@ -102,10 +104,11 @@ def gather_evidence(
     if policy.copying:
         found.others += copying_evidence(sets, policy.copying, train, run)
     if policy.appearance:
-        found.pictures = pictures_of(sets)
-        found.others += look_evidence(sets, policy.appearance, found.pictures, level)
+        gather_on_appearance(found, sets, policy.appearance, policy.seed, level, run)
+    found.others += lacking_sketch(policy.private)
     if policy.basics:
         found.others += basic_evidence(sets, policy.basics, run)
+        found.others += membership_evidence(sets, policy.basics.membership, train, policy.seed, run)
     if policy.by_id and sets.baselines:
         measured, found.answer = compare_runs(sets, found.answer, policy.seed, run)
         found.by_id = measured.answer()
@@ -214,7 +217,7 @@ def gate(
         baseline: samples of the release before, in the same forms; or a list of them, of the same model trained several
             times. From three on, the noise of training is measured. The folder of a history stands for its latest
             baseline, with its first baseline as the anchor; the folder of a bundle for that baseline.
-        ref: the reference.
+        ref: the reference; or a private sketch or its path, for limits on the distance from private records.
         policy: a `Policy`, a table of its fields, or the path of a TOML file.
         anchor: samples of an older release. All limits on differences are also held against it, so that many releases
             that lose a little each do not pass for ever.
@@ -243,6 +246,8 @@ def gate(
     history = History.open(str(baseline)) if is_history(baseline) else None
     anchor = history.anchor.samples if anchor is None and history and history.anchor else anchor
     baselines = _baselines(baseline, history, first=first)
+    if (judge_by := private_part(ref, "gate_privately")) is not None:
+        return cast(Verdict, judge_by(gen, baselines, anchor, policy, history, first, extractor, run))
     run = Run.of(run).planned(*stages_of(policy, 1 + len(baselines) + (anchor is not None)))
     sets = _open_sets(gen, baselines, ref, anchor, policy, extractor, run)
     found = gather_evidence(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
@@ -250,7 +255,11 @@ def gate(
     shown = shown_limits(judged, found.all)
     findings = findings_of(shown, found, sets, policy.seed, run)  # it places the release on the map, too
     limits = tuple(limit for limit, _ in shown)
-    notes = (*_notes_on(found, policy), *[FIRST] * first, *_notes_of_history(history, sets, limits))
+    notes = (
+        *_notes_on(found, policy),
+        *[FIRST] * first,
+        *([] if history is None else history.notes_on(limits, sets.opened.infos[REF].digest)),
+    )
     return Verdict(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
@@ -268,6 +277,7 @@ def gate(
         tree=found.tree,
         map=found.map,
         visible=None if findings else found.visible,
+        parts=() if found.parts is None else tuple(part for part, _ in found.parts.parts),
         by_id=found.by_id,
         provenance=Provenance.here(run.device),
     )
@@ -285,7 +295,7 @@ def _open_sets(
     """Open the sets of a gate as its policy asks for, and check that they are of its extractor."""
     sets = GateSets.open(
         samples_of(gen),
-        [samples_of(one) for one in baselines],
+        [samples_of(baseline) for baseline in baselines],
         samples_of(ref),
         policy.groups,
         run,
@@ -320,14 +330,6 @@ def _baselines(baseline: object, history: History | None, *, first: bool) -> lis
     if not baselines and not first:
         raise UsageError("the gate needs a baseline to compare with: pass the release before")
     return baselines
-
-
-def _notes_of_history(history: History | None, sets: GateSets, limits: tuple[Limit, ...]) -> tuple[str, ...]:
-    """Return which limits never fired, and a warning if the latest baseline was compared with another reference."""
-    if history is None:
-        return ()
-    same = history.latest.verdict.sets[REF].digest == sets.opened.infos[REF].digest
-    return (*history.never_fired(limits), *([] if same else ["the baseline was promoted with another reference"]))
 
 
 def shown_limits(judged: Sequence[Judged], shown: Sequence[KindEvidence]) -> list[tuple[Limit, KindEvidence]]:
@@ -369,7 +371,8 @@ def findings_of(
         answer = found.answer or compare_two(sets, old, seed, run.prefixed(DIFFERENCES))
         changes = ReleaseKinds.of(sets, answer, old, run)
         measured = measure_pair(sets, old, found.pictures)
-        suspects = find_suspects(sets, answer, changes, old, seed, measured, run)
+        found.parts = found.parts or find_release_parts(sets, old, seed, run)
+        suspects = find_suspects(sets, answer, changes, old, seed, measured, found.parts, run)
         found.visible = None if suspects else find_visible_change(sets, answer, old, measured, CLEAR, seed, run)
         if found.tree is not None:
             placed = {REF: sets.ref, old: sets.all[old], GEN: sets.gen}

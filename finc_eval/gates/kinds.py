@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, join_words
 from finc_eval.embeddings.columns import words_of_missing
+from finc_eval.findings.local import LocalParts
 from finc_eval.findings.visible import Visible
 from finc_eval.gates.divisions import (
     OF_REF,
@@ -89,8 +90,7 @@ class KindEvidence:
 class Gathered:
     """Evidence on the limits of a policy, and what was found on the way to it."""
 
-    # evidence on kinds, which says more than the others: shares and samples
-    kinds: list[KindEvidence] = field(default_factory=list)
+    kinds: list[KindEvidence] = field(default_factory=list)  # evidence on kinds, which has shares and samples
     others: list[LimitEvidence] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)  # digests of the kinds of each part of the sets
     scores: dict[str, dict[str, float]] = field(default_factory=dict)  # scores of whole sets, by label and name
@@ -102,6 +102,7 @@ class Gathered:
     map: ReleaseMap | None = None  # where the release and its baseline lie on the map of the reference
     by_id: ById | None = None  # pairs of the release and its baseline; None without limits on these
     visible: Visible | None = None  # what would have been found; None where something was
+    parts: LocalParts | None = None  # parts of pictures of the release and its baseline; None where nobody looked
 
     @property
     def all(self) -> list[KindEvidence]:
@@ -380,7 +381,7 @@ def _judge_unmatched(
             name = f"{limits.column}={value}" if limits.column else value
             note = f"{name} is less than {least} of the reference" if wanted else f"no set has {name}"
             yield Missing(name=f"{rule} {name}", margin=margin, note=note)
-    if not judged.limited and not limits.only and judged.enough is None:
+    if not (judged.limited or limits.only) and judged.enough is None:
         yield Missing(name=rule, margin=margin, note=f"no kind is {least} of the reference: lower min_share")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from finc_eval.core.record import Record
 from finc_eval.core.words import figure, in_percent
-from finc_eval.findings.finding import What
+from finc_eval.findings.finding import Finding, What
 from finc_eval.gates.evidence import Side
 from finc_eval.gates.rule import Verb
 from finc_eval.naming.evidence import is_unnamed
@@ -27,11 +27,15 @@ WORDS = {
     "copying.near": "{value} more of the samples are near to training samples than of fresh samples",
     "copying.exact": "{value} samples are training samples",
     "appearance.part": "{value} more of the samples are {look}",
+    "appearance.local": "{value} more of the samples have {look}",
     "appearance.whole": "the release is on average {look}, by {value} of the spread",
     "basics.samples": "the number of samples of the release is {value}",
     "basics.unreadable": "{value} of the samples cannot be read",
     "basics.duplicates": "{value} of samples repeat others",
     "basics.copies": "{value} of the samples are {copies}",
+    "basics.membership": "the membership-inference score (KAHM, eq. 69) of training samples is {value} in 1/distance",
+    "private.distance": "the release is at an MMD² of {value} from the private records",
+    "private.farther": "the release is farther from the private records than the {older}, by an MMD² of {value}",
     "by_id.broken": "{note}",
     "by_id.worse": "{note}",
     "by_id.changed": "{value} of the pairs with the same id have changed",
@@ -52,18 +56,26 @@ PLAIN: dict[str, tuple[What, str]] = {
     "basics.duplicates": ("repeat", "repeat others"),
     "basics.copies": ("copy", COPIES),
     "basics.encodings": ("sets", "properties of the files"),
+    "basics.membership": ("copy", "training samples"),
+    "private.distance": ("sets", "from the private records"),
+    "private.farther": ("sets", "farther from the private records"),
     "by_id.changed": ("pair", "have changed"),
 }
 """Kind and name of the finding that a limit is by itself, by its rule; the words of the limit hold the name."""
 
 UNNAMED_LOOK = "of another look"  # words for a look that no finding names
+NO_PART = "no part of pictures was found that hardly any accepted picture has"
+"""Sentence of a limit on parts of pictures of a release without any."""
 
+NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
+MOVES = "kinds.moved"
 PAIR_RULES = ("by_id.broken", "by_id.worse")  # limits on pairs, which say why they are undecided
 
 SHARES = (
     "kinds.",
     "copying.near",
     "appearance.part",
+    "appearance.local",
     "basics.unreadable",
     "basics.duplicates",
     "basics.copies",
@@ -124,6 +136,8 @@ class Limit(Record):
         rule, _, part = self.rule.partition("@")
         older = "anchor" if rule.endswith("-anchor") else "baseline"
         rule, called = rule.removesuffix("-anchor"), name or self.note * self.is_named
+        if rule == "appearance.local" and not self.value:
+            return NO_PART
         copies = called if COPIES in called else COPIES
         told = WORDS.get(rule, WORDS.get(self.about, "{name} is {value}")).format(
             name=self.name,
@@ -135,6 +149,7 @@ class Limit(Record):
             value="at least " * (copies in AT_LEAST) + self.number(self.value),
             since=f" since the {older}",
             than=f" than that of the {older}",
+            older=older,
         )
         return told + (f" in the slice {part}" if part else "")
 
@@ -150,6 +165,8 @@ class Limit(Record):
             return f"{self.name} could not be judged: {self.note}" if self.verdict in UNJUDGED else self.note
         told = self.tell(name)
         if self.verdict == "undecided" and self.rule.startswith(PAIR_RULES):
+            return told
+        if told == NO_PART and self.verdict == "held":
             return told
         if self.interval is not None and self.interval[0] < self.interval[1]:
             told += f" (between {self.number(self.interval[0])} and {self.number(self.interval[1])})"
@@ -171,6 +188,25 @@ class Limit(Record):
         """The result in one sentence, with the name of the limit."""
         return f"{self.name} {self.verdict}: {self.words}"
 
+    def finding(self, noun: str = "", prompts: str = "") -> Finding:
+        """Return the finding that it is where nothing names its samples; of samples that moved, with most prompts."""
+        kind, name = self.plain
+        told, name = self.tell(noun), noun or name
+        if prompts and self.rule == MOVES:
+            kind, name, told = "words", prompts, f"{told}: {prompts} surely changed"
+        of_samples = self.rule.startswith(("basics.", "by_id.changed", MOVES)) and self.is_share
+        text, share = f"{told} (allowed {self.number(self.margin)})", self.value if of_samples else None
+        return Finding(name, kind, False, share, None, None, text=text, interval=self.interval)
+
+    @property
+    def size(self) -> float:
+        """Share of samples that it is about; 0 for a number over all samples, which names nothing."""
+        if self.rule in NAMED and self.shares:
+            before = [share for label, share in self.shares.items() if label.startswith("baseline")]
+            return abs(self.shares["gen"] - sum(before) / len(before)) if before else self.shares["gen"]
+        is_named = self.rule.startswith(("basics", "copying", "appearance"))
+        return float(self.value) if is_named and self.is_share and self.value is not None else 0.0
+
     @property
     def is_named(self) -> bool:
         """True for a limit on a kind or a look, with its name as the note."""
@@ -183,7 +219,7 @@ class Limit(Record):
         if rule.startswith("metrics."):
             return "metric", rule.removeprefix("metrics.")
         if rule.startswith("appearance."):
-            return "look", self.note or UNNAMED_LOOK
+            return "part" if rule == "appearance.local" else "look", self.note or UNNAMED_LOOK
         return PLAIN.get(rule, ("kind", self.about or self.name))
 
     def number(self, value: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from finc_eval.comparison.pages.looks import WHERE, heat_maps
 from finc_eval.core.words import join_words, percent
 from finc_eval.gallery.counts import LEAD_SAMPLES, SHOWN_SAMPLES
 from finc_eval.gallery.pictured import Gallery, read_gallery
@@ -98,18 +99,19 @@ def _map(result: Verdict) -> list[Section]:
 def _seen(result: Verdict) -> list[Seen]:
     """Return the findings that have samples, each with those of the release next to those of its baseline."""
     old = _baselines(result)[:1]
-    return [
-        Seen(
-            f"{_standing(result, finding)}{finding.text.partition(' (')[0]}",  # the headline has the numbers
-            tuple(
-                CardView(PAIR.get(label, "other"), label, "", (Grid(when, label, finding.examples.get(label, ())),))
-                for label, when in zip((GEN, *old), _times(finding), strict=False)
-            ),
-            "other" if _standing(result, finding) else "gen",
-        )
-        for finding in result.findings[:PICTURED]
-        if finding.examples
-    ]
+    parts = {part.words: part for part in result.parts}
+    found = []
+    for finding in result.findings[:PICTURED]:
+        part = parts.get(finding.name)
+        views = []
+        for label, when in zip((GEN, *old), _times(finding), strict=False):
+            maps = heat_maps(part) if part is not None and (part.side == "more") == (label == GEN) else {}
+            grid = Grid(when, label, finding.examples.get(label, ()), maps=maps)
+            views.append(CardView(PAIR.get(label, "other"), label, "", (grid,)))
+        heading = f"{_standing(result, finding)}{finding.text.partition(' (')[0]}"  # the headline has the numbers
+        ink: Ink = "other" if _standing(result, finding) else "gen"
+        found += [Seen(heading, tuple(views), ink, WHERE * bool(part and part.heat))] * bool(finding.examples)
+    return found
 
 
 def _standing(result: Verdict, finding: ReleaseFinding) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -21,6 +21,7 @@ from finc_eval.core.errors import (
 from finc_eval.core.files.parsed import parse_toml, read_text
 from finc_eval.core.record import Record, about, read_table
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
+from finc_eval.gates.facts.tables import Checks, Limits, PrivateLimits, as_given, check_not_negative
 
 NOISE: Literal["noise"] = "noise"
 """The margin that an unchanged release keeps with probability 0.95, from the measured noise."""
@@ -40,41 +41,11 @@ SCORES: dict[str, str] = {
 """Scores that a limit may name, of metrics that have several."""
 
 
-Checks = Mapping[str, Callable[[str, Any], Any]]
-"""Check of each limit, by its name: it returns the value, or raises UsageError."""
-
-
-def _as_given(_: str, value: Any) -> Any:
-    return value
-
-
 def _check_margin(name: str, value: Any) -> Any:
     if isinstance(value, str):
         check_choice(name, value, (NOISE,))
         return value
     return check_positive(name, value)
-
-
-class Limits(Record):
-    """Limits that are checked one by one.
-
-    Raises:
-        UsageError: a value is out of range, or nothing is limited.
-    """
-
-    empty: ClassVar[str]  # message of a table without a limit
-    checks: ClassVar[Checks]  # check of each limit, by its name
-
-    def __post_init__(self) -> None:
-        if not self.given:
-            raise UsageError(self.empty)
-        self._store(**{name: self.checks[name](name, value) for name, value in self.given.items()})
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """Limits that are set, by name; 0 is a limit, too."""
-        found = {name: getattr(self, name) for name in self.checks}
-        return {name: value for name, value in found.items() if value is not None and value is not False}
 
 
 @dataclass(frozen=True)
@@ -126,7 +97,7 @@ class MetricLimit(Limits):
     """Limits on one metric."""
 
     empty: ClassVar[str] = "a limit on a metric limits nothing: add for example worse = 0.05"
-    checks: ClassVar[Checks] = dict.fromkeys(("most", "least"), _as_given) | dict.fromkeys(
+    checks: ClassVar[Checks] = dict.fromkeys(("most", "least"), as_given) | dict.fromkeys(
         ("worse", "difference"), _check_margin
     )
 
@@ -169,7 +140,8 @@ class BasicLimits(Limits):
     checks: ClassVar[Checks] = {
         **dict.fromkeys(("unreadable", "duplicates", "copies"), partial(check_fraction, zero=True)),
         "samples": check_count,
-        "encodings": _as_given,
+        "membership": check_not_negative,
+        "encodings": as_given,
     }
 
     unreadable: Annotated[float | None, about("share of samples that may be unreadable")] = None
@@ -178,6 +150,12 @@ class BasicLimits(Limits):
         float | None, about("share of samples that may equal, or nearly equal, a sample of the reference")
     ] = None
     samples: Annotated[int | None, about("smallest number of samples")] = None
+    membership: Annotated[
+        float | None,
+        about(
+            "largest membership-inference score (KAHM, eq. 69, in 1/distance) of training samples against the reference"
+        ),
+    ] = None
     encodings: Annotated[
         bool, about("whether sizes, formats and compression must be as in the baseline, within what moves no score")
     ] = False
@@ -188,7 +166,10 @@ class AppearanceLimits(Limits):
     """Limits on looks, such as blurred or dark, which need the pictures or how clips move."""
 
     empty: ClassVar[str] = "[appearance] limits nothing: add for example part = 0.02 or whole = 0.05"
-    checks: ClassVar[Checks] = {"part": partial(check_fraction, zero=True), "whole": check_positive}
+    checks: ClassVar[Checks] = {
+        **dict.fromkeys(("part", "local"), partial(check_fraction, zero=True)),
+        "whole": check_positive,
+    }
 
     part: Annotated[
         float | None,
@@ -201,6 +182,15 @@ class AppearanceLimits(Limits):
             "parts of its spread: 0.1 is a tenth of a standard deviation"
         ),
     ] = None
+    local: Annotated[
+        float | None,
+        about("share of samples that may have a part that hardly any picture of baseline and reference has"),
+    ] = None
+
+    @property
+    def of_looks(self) -> dict[str, float]:
+        """Limits on looks that are set, by name."""
+        return {name: value for name, value in self.given.items() if name != "local"}
 
 
 @dataclass(frozen=True)
@@ -263,6 +253,7 @@ class Policy(Record):
     copying: Annotated[CopyingLimits | None, about("limits on copies of training samples")] = None
     appearance: Annotated[AppearanceLimits | None, about("limits on looks")] = None
     basics: Annotated[BasicLimits | None, about("limits on plain facts")] = None
+    private: Annotated[PrivateLimits | None, about("limits on the distance from a private reference")] = None
     by_id: Annotated[
         ByIdLimits | None,
         about('limits on pairs with the same id, which set pairs to "id"; further baselines are further runs of it'),
@@ -288,8 +279,7 @@ class Policy(Record):
     def __post_init__(self) -> None:
         from finc_eval.embeddings.same_names import ID  # loads torch, which help does not need
 
-        limited = (self.kinds, self.metrics, self.slices, self.copying, self.appearance, self.basics, self.by_id)
-        if not any(limited):
+        if not self.limited:
             raise UsageError("the policy limits nothing, so nothing could pass: add for example a table [kinds]")
         check_metrics(self.metrics)
         for name in self.slices:
@@ -321,6 +311,12 @@ class Policy(Record):
     def parse(cls, text: str, where: str = "the policy") -> Policy:
         """Return a policy from a text in TOML; see `of` for its errors."""
         return read_table(cls, parse_toml(text, where, POLICY), where)
+
+    @property
+    def limited(self) -> tuple[str, ...]:
+        """Names of the tables that limit something."""
+        tables = ("kinds", "metrics", "slices", "copying", "appearance", "basics", "private", "by_id")
+        return tuple(name for name in tables if getattr(self, name))
 
     @property
     def columns(self) -> tuple[str, ...]:

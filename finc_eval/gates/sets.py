@@ -47,6 +47,7 @@ class GateSets:
     again: dict[str, Embeddings] = field(default_factory=dict)  # further runs of the baseline, with the same ids
     # row of an older release that belongs to each row of `gen`, by its label; none if samples are not paired
     pairs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    runs: dict[str, Embeddings] = field(default_factory=dict)  # the baselines, where the anchor stands for them
     part: str = ""  # name of the slice that these sets are; "" for whole sets
     # column whose values, such as prompts, the release and its baselines are compared within, or the column of groups,
     # if they share it; see `pair`
@@ -67,7 +68,14 @@ class GateSets:
     def comparisons(self) -> tuple[GateSets, ...]:
         """These sets, and the same with the anchor as the baseline; none of what has no baseline."""
         own = (self,) if self.baselines else ()
-        return own if self.anchor is None else (*own, replace(self, baselines={ANCHOR: self.anchor}, anchor=None))
+        if self.anchor is None:
+            return own
+        return (*own, replace(self, baselines={ANCHOR: self.anchor}, anchor=None, runs=self.baselines))
+
+    @property
+    def compared(self) -> dict[str, Embeddings]:
+        """The sets that this comparison is between, and the training runs that show how much training moves."""
+        return {**replace(self, anchor=None).all, **self.runs}
 
     def rule(self, name: str) -> str:
         """Return the name of a rule: of one against the anchor, or in a slice, it says so."""
@@ -154,6 +162,11 @@ class GateSets:
             if ANCHOR not in sets:
                 raise
             return None  # prompts may have changed since the anchor
+
+    def blocks_with(self, old: str) -> dict[str, NDArray[np.int64]] | None:
+        """Return the block of each sample of the release and of an older one, labelled "ref"; None unless paired."""
+        pairing = replace(self, baselines={old: self.all[old]}).pairing(None)
+        return None if pairing is None else {GEN: pairing.block_of_all(GEN), "ref": pairing.block_of_all(old)}
 
     def _pair(self, by: str) -> GateSets:
         """Return the same sets with their pairs. Prompts may have changed since the anchor, which may stay without."""

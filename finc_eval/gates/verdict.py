@@ -15,6 +15,7 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.findings.facts import short
 from finc_eval.findings.finding import OF_TRAITS, Finding
+from finc_eval.findings.local import PartOfSet
 from finc_eval.findings.visible import Visible
 from finc_eval.gates.evidence import Distance
 from finc_eval.gates.limit import PAIR_RULES, SETTLED, VERBS, Limit
@@ -117,6 +118,7 @@ class Verdict(Document):
         map: where the release and its baseline lie on the map of the reference; None without limits on lost kinds.
         by_id: what changed, broke and is worse, pair by pair; None without limits on pairs.
         visible: which shares of faults would have been found, compared with the baseline; None where something was.
+        parts: parts of pictures in which it differs from the baseline, significant at .05, the surest first.
 
     Example:
         >>> import finc_eval as fe
@@ -149,6 +151,7 @@ class Verdict(Document):
     map: ReleaseMap | None = field(default=None, kw_only=True, repr=False)
     by_id: ById | None = field(default=None, kw_only=True)
     visible: Visible | None = field(default=None, kw_only=True)
+    parts: tuple[PartOfSet, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         self._store(findings=tuple(map(ReleaseFinding.of, self.findings)))

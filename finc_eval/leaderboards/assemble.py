@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isinf
 
@@ -16,6 +16,7 @@ from finc_eval.core.words import join_words, plural, quote
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.estimates.error_source import GEN, REF, TRAINING
 from finc_eval.findings.finding import Finding
+from finc_eval.findings.visible import visible_among
 from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.judged import JudgmentResults, Judgments
@@ -49,13 +50,14 @@ def assemble(
     """Rank measured models, and by what others measured of them, if there is any."""
     found = JudgmentResults() if judged is None else judged.results(asked.seed)
     check_order(asked.rank_by, (*reference.settings.metrics, *(column.key for column in found.columns)))
-    ranked = [_rank(column, entries) for column in (*_columns(reference, entries, asked), *found.columns)]
+    columns = (*_columns(reference, entries, asked), *found.columns)
+    ranked = [rank_column(column, {entry.name: entry.floor(column.key) for entry in entries}) for column in columns]
     infos = {label: run.info for entry in entries for label, run in zip(entry.labels(), entry.runs, strict=True)} | {
         REFERENCE: reference.info
     }
     sizes = [run.counted for entry in entries for run in entry.runs]
     kinds, headings, places = _kinds(reference, entries, embeddings)
-    covers, few = _noise(entries)
+    covers, few = noise_of({entry.name: len(entry.runs) for entry in entries})
     by, joined = _by_values(reference, entries)
     board = Leaderboard(
         rows=_rows(entries, ranked, asked.rank_by),
@@ -84,7 +86,7 @@ def _warnings(
     """Return all that is to be known before trusting the numbers, each sentence once."""
     of_entries = [text for entry in entries for text in entry.warnings]
     found = [
-        *_same_samples(entries),
+        *same_samples((entry.name, run.info.digest) for entry in entries for run in entry.runs),
         *first,
         *of_entries,
         *_unequal(reference, entries),
@@ -160,13 +162,16 @@ def _unequal(reference: BoardReference, entries: Sequence[Entry]) -> list[str]:
     return found
 
 
-def _noise(entries: Sequence[Entry]) -> tuple[str, list[str]]:
-    """Return the noise that ranks and intervals cover, and a warning if few training runs show it."""
-    repeated = [entry for entry in entries if len(entry.runs) > 1]
+def noise_of(trained: Mapping[str, int]) -> tuple[str, list[str]]:
+    """Return the noise that ranks and intervals cover, and a warning if few training runs show it.
+
+    `trained` has the number of training runs of each model.
+    """
+    repeated = {name: count for name, count in trained.items() if count > 1}
     if not repeated:
         return SAMPLING_ONLY, []
-    runs, names = sum(len(entry.runs) for entry in repeated), join_words([entry.name for entry in repeated])
-    alike = ", taken to be alike for all models" if len(repeated) < len(entries) else ""
+    runs, names = sum(repeated.values()), join_words([*repeated])
+    alike = ", taken to be alike for all models" if len(repeated) < len(trained) else ""
     covers = f"sampling noise, and training noise as {plural(runs, 'run')} of {names} show it{alike}"
     if runs - len(repeated) >= 4:  # degrees of freedom, as of three runs of each of two models
         return covers, []
@@ -218,8 +223,11 @@ def _by_values(reference: BoardReference, entries: Sequence[Entry]) -> tuple[Sha
     return shares_of(counts, reference.settings.by), joined
 
 
-def _rank(column: Column, entries: Sequence[Entry]) -> tuple[Criterion, dict[str, Standing]]:
-    """Rank the models that have an estimate, and return the standing of each model."""
+def rank_column(column: Column, floors: Mapping[str, float | None]) -> tuple[Criterion, dict[str, Standing]]:
+    """Rank the models that have an estimate, and return the standing of each model.
+
+    `floors` has what samples of the reference get instead of each model, by its name; None if that is not known.
+    """
     ranked = sorted(column.estimates)
     estimates = [column.estimates[name] for name in ranked]
     ranking = rank(
@@ -245,7 +253,7 @@ def _rank(column: Column, entries: Sequence[Entry]) -> tuple[Criterion, dict[str
         training_error=column.training_error,
         signature=column.signature,
     )
-    standings = _unranked(column, entries)
+    standings = _unranked(column, floors)
     for place, name in enumerate(ranked):
         found = column.shown[name]
         training = found.source(TRAINING)
@@ -262,18 +270,18 @@ def _rank(column: Column, entries: Sequence[Entry]) -> tuple[Criterion, dict[str
     return criterion, standings
 
 
-def _unranked(column: Column, entries: Sequence[Entry]) -> dict[str, Standing]:
+def _unranked(column: Column, floors: Mapping[str, float | None]) -> dict[str, Standing]:
     """Return what is known of each model by a number without its estimate, by name."""
     low, high = column.bounds
     found = {}
-    for entry in entries:
-        floor, value, reason = entry.floor(column.key), column.values.get(entry.name), column.reasons.get(entry.name)
+    for name, floor in floors.items():
+        value, reason = column.values.get(name), column.reasons.get(name)
         floor = None if floor is None else min(max(floor, low), high)
         interval = None
-        if (estimate := column.shown.get(entry.name)) is not None:  # known, and not comparable
+        if (estimate := column.shown.get(name)) is not None:  # known, and not comparable
             value, *ends = np.clip([estimate.value, *estimate.interval], low, high).tolist()
             interval = (ends[0], ends[1])
-        found[entry.name] = Standing(value, interval, None, None, reason, floor=floor)
+        found[name] = Standing(value, interval, None, None, reason, floor=floor)
     return found
 
 
@@ -292,6 +300,7 @@ def _rows(
     main = next(criterion for criterion, _ in ranked if criterion.key == rank_by)
     order = [*main.names, *(name for name in runs if name not in main.names)]
     clear = {entry.name: _clear(entry, len(entries)) for entry in entries}
+    visible = {entry.name: visible_among(entry.runs[0].visible, len(entries)) for entry in entries}
     return tuple(
         Row(
             name,
@@ -301,16 +310,17 @@ def _rows(
             runs[name],
             findings=tuple(replace(finding, text=finding.say("reference")) for finding in clear[name] or ()),
             is_searched=clear[name] is not None,
+            visible=visible[name] if clear[name] == () else None,
         )
         for name in order
     )
 
 
-def _same_samples(entries: Sequence[Entry]) -> list[str]:
+def same_samples(digests: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a sentence on the models with the same samples, from the name of each model and a digest of its set."""
     names: dict[str, list[str]] = {}
-    for entry in entries:
-        for run in entry.runs:
-            names.setdefault(run.info.digest, []).append(entry.name)
+    for name, digest in digests:
+        names.setdefault(digest, []).append(name)
     return [
         f"{join_words(found)} have the same samples: remove all but one, or pass the samples of each model"
         for found in names.values()

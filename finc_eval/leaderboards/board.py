@@ -43,6 +43,7 @@ from finc_eval.partitions.kind_tree import DIVIDE
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.partitions.values import needs_values
 from finc_eval.sketches.opening import SetInput
+from finc_eval.wing import has_wing, part_of_wing
 
 _Opened = tuple[Sets[SetInput], tuple[str, ...], Pairing | None]
 """Opened sets by label, warnings, and the pairing of their samples; None without one."""
@@ -59,6 +60,7 @@ def leaderboard(
     run: Run | None = None,
     scores: object = None,
     votes: object = None,
+    labels: object = None,
     **options: Unpack[LeaderboardOptions],
 ) -> Leaderboard:
     """Rank models against one reference, and say which of them cannot be distinguished.
@@ -74,7 +76,8 @@ def leaderboard(
             names of their files and folders if these differ, or else "model 1", "model 2", and so on. A sketch is
             counted by the sample of embeddings that it holds. A list of sets instead of a set is a model that was
             trained several times: a single row, with sampling and training noise apart.
-        ref: reference set, in the same forms.
+        ref: reference set, in the same forms; or a private sketch or its path, for ranks by the distance from private
+            records (`fe.privacy.PrivateBoard`, docs/private_reference.md).
         settings: settings.
         extractor: how to embed sets of samples; default: by the extractor behind the others. A list of several gives
             the board by the first of them, with columns for each of the others; see `Leaderboard.beside`.
@@ -85,6 +88,8 @@ def leaderboard(
             of the board.
         votes: votes between the models, a table with the columns prompt, left, right, winner and voter, or paths of
             several.
+        labels: labels of people for a random part of the scored samples, in the forms of `scores`. Each column of
+            numbers, with each judge, is a number of the board: "rating by clip" is what people would say of all.
         options: fields of `LeaderboardSettings`, which override `settings`.
 
     Raises:
@@ -101,7 +106,12 @@ def leaderboard(
         (False, [(1, 2), (1, 2)])
     """
     chosen, run = settings_from(LeaderboardSettings, settings, options), Run.of(run)
-    judged = read_judged(models, scores, votes, chosen)
+    if (sketch := private_reference(ref)) is not None:
+        if scores is not None or votes is not None or labels is not None:
+            raise UsageError("a board on a private sketch takes no scores, votes or labels: make a board of them apart")
+        board: Leaderboard = part_of_wing("reference.board:rank_privately")(models, sketch, chosen, extractor, run)
+        return board
+    judged = read_judged(models, scores, votes, chosen, labels)
     if not isinstance(extractor, list | tuple):
         return measure_models(models, ref, chosen, extractor, run, judged=judged).board
     spaces = extractions_by_space(extractor)
@@ -111,6 +121,11 @@ def leaderboard(
     }
     first = next(iter(boards))
     return boards.pop(first).beside(boards, first)
+
+
+def private_reference(ref: object) -> object | None:
+    """Open a reference that is a private sketch, or the path of one; None for any other."""
+    return part_of_wing("reference.sketch:as_private_sketch")(ref) if has_wing() else None
 
 
 @dataclass(frozen=True)
@@ -166,7 +181,11 @@ def measure_models(
 
 
 def read_judged(
-    models: Mapping[str, object] | Sequence[object], scores: object, votes: object, asked: LeaderboardSettings
+    models: Mapping[str, object] | Sequence[object],
+    scores: object,
+    votes: object,
+    asked: LeaderboardSettings,
+    labels: object = None,
 ) -> Judgments | None:
     """Read scores and votes before the work; None if there are neither, and settings of them are refused."""
     if asked.plan and scores is None and votes is None:
@@ -174,9 +193,10 @@ def read_judged(
             "plan is for scores and votes, and none are given: give some (--scores, --votes), or leave it out"
         )
     sources = label_sets(models, "model", taken=REFERENCE)
-    found = Judgments.read(scores, votes, [*sources], asked.lower, asked.covariates, asked.judges)
+    found = Judgments.read(scores, votes, [*sources], asked.lower, asked.covariates, asked.judges, labels)
     if found is not None:
         check_names(found.scores, sources)
+        check_names(found.labels, sources)
     return found
 
 
@@ -214,6 +234,25 @@ def runs_by_model(models: Mapping[str, object]) -> dict[str, list[object]]:
     return found
 
 
+def labels_of_runs(models: Mapping[str, Sequence[object]]) -> dict[str, object]:
+    """Return the set of each training run of each model, by label."""
+    labels = {run_label(name, number): source for name, runs in models.items() for number, source in enumerate(runs)}
+    if len(labels) < sum(map(len, models.values())):
+        raise UsageError("a model is called as the second run of another would be: rename it")
+    return labels
+
+
+def refuse_equal_runs(models: Mapping[str, Sequence[str]]) -> None:
+    """Raise UsageError if two training runs of a model have one digest; `models` has the digests of the runs."""
+    for name, digests in models.items():
+        for number, digest in enumerate(digests):
+            if digest in digests[:number]:
+                raise UsageError(
+                    f"training runs {digests.index(digest) + 1} and {number + 1} of {name} are the same samples, which "
+                    "say nothing about training: pass the samples of each run, or the set once"
+                )
+
+
 def open_models(
     models: Mapping[str, Sequence[object]],
     ref: object,
@@ -224,9 +263,7 @@ def open_models(
     checks: Sequence[Check] = (),
 ) -> _Opened:
     """Open the sets of all training runs, by label, and pair them; see `countable_sets` and `pair`."""
-    labels = {run_label(name, number): source for name, runs in models.items() for number, source in enumerate(runs)}
-    if len(labels) < sum(map(len, models.values())):
-        raise UsageError("a model is called as the second run of another would be: rename it")
+    labels = labels_of_runs(models)
     defined = [metric for name in settings.metrics if (metric := get_metric(name)).extractor is not None]
     if len(preferred := dict.fromkeys(metric.extractor for metric in defined)) > 1:
         names = join_words([f"{metric.name} by {metric.extractor}" for metric in defined])
@@ -255,14 +292,8 @@ def open_models(
     pairing, sentences = pair(opened.at_hand, settings.pairs, settings.groups)
     used = (settings.by, settings.groups, settings.pairs)
     warnings += (*sentences, *left_out_columns(opened.at_hand, used))
-    for name, runs in by_model(models, opened).items():
-        digests = [samples.at_hand.digest for samples in runs]
-        for number, digest in enumerate(digests):
-            if digest in digests[:number]:
-                raise UsageError(
-                    f"training runs {digests.index(digest) + 1} and {number + 1} of {name} are the same samples, which "
-                    "say nothing about training: pass the samples of each run, or the set once"
-                )
+    runs_of = by_model(models, opened).items()
+    refuse_equal_runs({name: [samples.at_hand.digest for samples in runs] for name, runs in runs_of})
     return opened, warnings, pairing
 
 

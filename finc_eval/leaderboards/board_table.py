@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from finc_eval.core.words import figure, join_words, points
+from finc_eval.findings.visible import Visible
 from finc_eval.leaderboards.result import Leaderboard, Place
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.leaderboards.yardsticks import SPLITS
@@ -69,7 +70,7 @@ def _cells_of(board: Leaderboard, row: Row, criteria: Sequence[Criterion]) -> li
     is_moved = board.panel is not None and row.name in board.panel.moved
     notes = [f"{row.runs} training runs"] * (row.runs > 1) + ["depends on the space"] * is_moved
     mark = colors_of(board).get(row.name, "")
-    where, note = anchor(row.name, of="model"), ", ".join(notes)
+    where, note = anchor(row.name, of="model") if board.has_profiles else "", ", ".join(notes)
     faults = "; ".join(finding.words for finding in row.findings[:LARGEST])  # the headline has the numbers
     name = Cell(row.name, f"({faults})" if faults else "", anchor=where, note=note, mark=mark)
     cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
@@ -172,3 +173,10 @@ def gap_text(criterion: Criterion, gap: float) -> str:
         return f"{points(gap).removeprefix('+')} points"
     times = " × 10⁻³" if _scale(criterion) > 1 else ""
     return figure(gap * _scale(criterion), ".3g") + times
+
+
+def would_be_seen(board: Leaderboard) -> dict[str, str]:
+    """Return what would have been found of each model without a fault, in a sentence; none where it is not known."""
+    known = [row.visible for row in board.rows if row.visible is not None]
+    visible = Visible.of_all(known)
+    return {"seen": visible.sentence((0, 0))} if visible.others else {}

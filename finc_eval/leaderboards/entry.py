@@ -17,6 +17,7 @@ from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.storage import PROGRAM
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.findings.finding import Finding
+from finc_eval.findings.visible import Visible
 from finc_eval.leaderboards.measures import Measure
 from finc_eval.leaderboards.pictures import KeptPicture, pictures_to_keep
 from finc_eval.leaderboards.standings import run_label
@@ -45,6 +46,7 @@ class TrainingRun(Record):
         unmatched: how different it is from the reference by the kinds of the board, which compare it with others.
         by: numbers of samples by the values of a column; None if the board has no such table.
         findings: in what it differs from the reference, by name, the largest first; None where nobody looked.
+        visible: what would have been found of it, by the number of models of the board; empty where nobody looked.
         own: shares from its samples and the reference alone, by key; empty for a run of an earlier version.
         share_floors: shares of as many samples of the reference against the rest of it, by key.
         columns: digest of the code of each registered column that was looked at, by name; "" where no digest holds it.
@@ -62,6 +64,7 @@ class TrainingRun(Record):
     measures: dict[str, Measure]
     by: ValueCounts | None = None
     findings: tuple[Finding, ...] | None = None
+    visible: tuple[tuple[int, Visible], ...] = ()
     share_floors: dict[str, float] = field(default_factory=dict)
     own: dict[str, Measure] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)

@@ -27,6 +27,7 @@ from finc_eval.judges.layouts import Scored
 from finc_eval.judges.paired import Array, Integers, Means, floor_of_shares, mean_scores
 from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts, without_twins
 from finc_eval.judges.power import MarginPlan, plan
+from finc_eval.judges.prediction_powered import CorrectedMeans, corrected_means, labeled_models, say_correction
 from finc_eval.judges.sample_scores import SampleScores
 from finc_eval.judges.scores import is_several, read_scores, scores_in
 from finc_eval.judges.strengths import VOTES, Strengths
@@ -56,6 +57,7 @@ class Judgments:
     of_votes: Mapping[str, Mapping[str, Division]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()  # what to know of the tables, such as columns that were left out
+    labels: Mapping[str, SampleScores] = field(default_factory=dict)  # labels of people of some samples, by model
 
     @classmethod
     def read(
@@ -66,17 +68,18 @@ class Judgments:
         lower: Sequence[str],
         covariates: Sequence[str] = (),
         judges: Sequence[str] = (),
+        labels: object = None,
     ) -> Judgments | None:
         """Read scores and votes; None if there are neither.
 
         `scores` are tables by model, tables with a column "model", or names of columns that all sets have. `judges` are
-        the columns that are scores; default: see `choose_judges`.
+        the columns that are scores; default: see `choose_judges`. `labels` are tables as `scores` are, of people.
 
         Raises:
             UsageError: a judge has the name of a number of the board, or a name is unknown.
             DataError: a table cannot be read.
         """
-        _check_needed(scores, votes, lower, covariates, judges)
+        _check_needed(scores, votes, lower, covariates, judges, labels)
         columns, notes = _columns_of(scores), list[str]()
         read: Mapping[str, SampleScores] = {}
         if columns:
@@ -88,7 +91,8 @@ class Judgments:
         if scores is None and found is None:
             return None
         once = tuple(dict.fromkeys(covariates))
-        judged = cls(tuple(models), read, found, tuple(lower), columns, once, remarks=tuple(notes))
+        of_people = {} if labels is None else read_scores(labels, models)
+        judged = cls(tuple(models), read, found, tuple(lower), columns, once, remarks=tuple(notes), labels=of_people)
         judged._check_names()
         return judged
 
@@ -98,17 +102,23 @@ class Judgments:
         return (*self.columns, *dict.fromkeys(name for table in self.scores.values() for name in table.judges))
 
     @property
+    def corrected(self) -> dict[str, tuple[str, str]]:
+        """Key of each label that a judge predicts, with the names of both."""
+        labels = dict.fromkeys(name for table in self.labels.values() for name in table.judges)
+        return {f"{label} by {judge}": (label, judge) for label in labels for judge in self.judges}
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """Keys of the numbers that models are ranked by."""
-        return (*[VOTES] * (self.votes is not None), *self.judges)
+        return (*[VOTES] * (self.votes is not None), *self.judges, *self.corrected)
 
     def _check_names(self) -> None:
-        for name in self.judges:
+        for name in (*self.judges, *self.corrected):
             if name in SHARES or name in METRICS or name == VOTES:
                 raise UsageError(
                     f"a column of scores is called {name!r}, as a number of the board is: rename the column"
                 )
-        _check_known("lower", self.lower, self.judges)
+        _check_known("lower", self.lower, (*self.judges, *(label for label, _ in self.corrected.values())))
 
     def needs(self, sets: Mapping[str, Known]) -> None:
         """Raise UsageError unless the sets of models, and the reference, have the columns that are scores."""
@@ -132,11 +142,16 @@ class Judgments:
                 scores[name] = scores_in(table, name, wanted=self.columns)
         rows = {name: rows_in(name, scored, sets[name]) for name, scored in scores.items()}
         found = {name: with_prompts(scored, sets[name], rows[name]) for name, scored in scores.items()}
+        labels = {
+            name: with_prompts(table, sets[name], rows_in(name, table, sets[name]))
+            for name, table in self.labels.items()
+        }
         dividing = Dividing(reference.kinds, sets, reference.settings.by, run)
         missing = [text for name, scored in found.items() for text in say_missing(name, scored, rows[name], sets[name])]
         return replace(
             self,
             scores=found,
+            labels=labels,
             votes=self._votes_at_equal(sets),
             columns=(),
             divisions=dividing.of_scores(found, rows) if found else {},
@@ -158,6 +173,8 @@ class Judgments:
             _add_votes(made, self, self.votes, seed)
         for judge in self.judges:
             _add_scores(made, self, judge, seed)
+        for key, (label, judge) in self.corrected.items():
+            _add_labels(made, self, key, label, judge)
         return made
 
 
@@ -167,6 +184,7 @@ class JudgmentResults:
 
     columns: list[Column] = field(default_factory=list)
     means: dict[str, Means] = field(default_factory=dict)  # means by judge
+    corrected: dict[str, CorrectedMeans] = field(default_factory=dict)  # means of labels by judge, by their key
     stated: dict[str, dict[str, float]] = field(default_factory=dict)  # what files state of models, by judge
     equal: dict[str, list[Estimate]] = field(default_factory=dict)  # strengths at equal covariates by model
     parts: list[JudgedPart] = field(default_factory=list)
@@ -176,9 +194,16 @@ class JudgmentResults:
 
 
 def _check_needed(
-    scores: object, votes: object, lower: Sequence[str], covariates: Sequence[str], judges: Sequence[str]
+    scores: object,
+    votes: object,
+    lower: Sequence[str],
+    covariates: Sequence[str],
+    judges: Sequence[str],
+    labels: object,
 ) -> None:
-    """Raise UsageError for a setting of scores or votes that are not given."""
+    """Raise UsageError for a setting, or for labels, of scores or votes that are not given."""
+    if labels is not None and scores is None:
+        raise UsageError("labels correct a judge, and no scores are given: give --scores, or pass the labels as scores")
     for name, given, what, source in (
         ("covariates", covariates, "votes", votes),
         ("lower", lower, "scores", scores),
@@ -280,6 +305,23 @@ def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int)
         made.plans += plan(
             judge, means.models, sign * means.values, covariance, "prompts", min(means.prompts), of_seeds
         )
+
+
+def _add_labels(made: JudgmentResults, judged: Judgments, key: str, label: str, judge: str) -> None:
+    """Add the means of a label by people, from labels of some samples and a judge's scores of all."""
+    labeled, reasons = labeled_models(judged.models, judged.labels, label, judged.scores, judge)
+    better = label not in judged.lower
+    title = f"mean of {label} over prompts, by people where they labeled, and by {judge} corrected by them elsewhere"
+    numbers = "/".join(f"{len(found.labels)}+{len(found.others)}" for found in labeled.values())
+    fields = ("prompts", numbers or "0"), ("better", "higher" if better else "lower")
+    means = corrected_means(labeled) if labeled else None
+    estimates = {} if means is None else _estimates(means.models, means.values, means.influences, means.degrees)
+    signature = Signature(_plain(key), fields)
+    made.columns.append(Column(key, title, better, signature, (-inf, inf), estimates, {}, reasons))
+    made.notes += [f"{name} is not ranked by {key}: {reason}" for name, reason in reasons.items()]
+    if means is not None:
+        made.corrected[key] = means
+        made.remarks.append(say_correction(means, label, judge, better == (judge not in judged.lower)))
 
 
 def _plain(name: str) -> str:

@@ -27,7 +27,9 @@ def with_judged(board: Leaderboard, judged: Judgments, results: JudgmentResults,
     return replace(
         board,
         warnings=tuple(dict.fromkeys((*board.warnings, *results.remarks, *trained))),
-        scores=tuple(standing for judge in judged.judges for standing in _scores(board, judge, results)),
+        scores=tuple(
+            standing for key in (*judged.judges, *judged.corrected) for standing in _scores(board, key, results)
+        ),
         votes=() if judged.votes is None else tuple(_votes(board, judged.votes, results)),
         covariates=() if judged.votes is None or judged.votes.equal is None else judged.votes.equal.effects,
         parts=tuple(parts),
@@ -45,6 +47,8 @@ def _scores(board: Leaderboard, judge: str, results: JudgmentResults) -> list[Sc
     better = board.criterion(judge).higher_is_better
     means = results.means.get(judge)
     prompts = {} if means is None else dict(zip(means.models, means.prompts, strict=True))
+    if (corrected := results.corrected.get(judge)) is not None:
+        prompts = dict(zip(corrected.models, corrected.labeled, strict=True))
     standings = {name: board[name].scores[judge] for name in _best_first(board, judge)}
     stated = results.stated.get(judge, {})
     return [

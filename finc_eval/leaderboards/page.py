@@ -19,6 +19,7 @@ from finc_eval.leaderboards.board_table import (
     gap_text,
     heading,
     ranks,
+    would_be_seen,
     written,
 )
 from finc_eval.leaderboards.columns import SHARES
@@ -72,7 +73,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         maps=maps_of_models(board.places, board.kinds, [row.name for row in board.rows][:12], names),
         # 12: models of a page that says at its top how many samples each has.
         keyed=12,
-        groups=[_how_sure(board), *group_sentences(board), *disagreement_sentences(board)],
+        groups=[how_sure(board), *group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         values=_value_tables(board),
         findings=findings_table(board),
@@ -81,7 +82,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         colors=colors_of(board),
         panel=panel_sentences(board),
         criteria=[(criterion.key, _about(criterion)) for criterion in board.criteria],
-        noise=_noise(board),
+        noise=training_sentences(board),
         sight=sight(board),
         reference=REFERENCE,
         settings=[
@@ -113,16 +114,11 @@ def outline(board: Leaderboard) -> Outline:
         for criterion in board.criteria
         if criterion.key != board.rank_by
     ]
-    models = []
-    for row in board.rows:
-        labels = [run_label(row.name, number) for number in range(row.runs)]
-        runs = ", ".join(source(label, board.sets[label]) for label in labels)
-        models.append(f"{row.name!r}: {runs if row.runs == 1 else f'[{runs}]'}")
-    given = [f"{{{', '.join(models)}}}", source(REFERENCE, board.sets[REFERENCE])]
+    given = [models_in_call(board), source(REFERENCE, board.sets[REFERENCE])]
     given += [f"{name}=…" for name in ("scores", "votes") if getattr(board, name)]
     return Outline(
         kind="leaderboard",
-        title=f"{_models(board)} against {board.sets[REFERENCE].name}",
+        title=f"{models_in_title(board)} against {board.sets[REFERENCE].name}",
         says=says(board),
         sets=sizes(board.sets),
         signatures=[*dict.fromkeys([board.signature, *(criterion.signature for criterion in board.criteria)])],
@@ -135,11 +131,11 @@ def outline(board: Leaderboard) -> Outline:
             *_value_tables(board),
         ],
         details=[
-            _how_sure(board),
+            how_sure(board),
             *group_sentences(board),
             *disagreement_sentences(board),
             *judge_details(board),
-            *_noise(board),
+            *training_sentences(board),
             *about_real_data(board),
             *panel_sentences(board),
             *by,
@@ -147,6 +143,16 @@ def outline(board: Leaderboard) -> Outline:
         warnings=board.warnings,
         failures=[*unreadable(board.sets), *(f"{reason}." for reason in _reasons(board))],
     )
+
+
+def models_in_call(board: Leaderboard) -> str:
+    """Return the models as the first argument of the call that makes the board."""
+    models = []
+    for row in board.rows:
+        labels = [run_label(row.name, number) for number in range(row.runs)]
+        runs = ", ".join(source(label, board.sets[label]) for label in labels)
+        models.append(f"{row.name!r}: {runs if row.runs == 1 else f'[{runs}]'}")
+    return f"{{{', '.join(models)}}}"
 
 
 def _shares_of_kinds(board: Leaderboard) -> list[TextTable]:
@@ -169,16 +175,21 @@ def notebook(board: Leaderboard) -> Outline:
 def says(board: Leaderboard) -> dict[str, str]:
     """Return the findings of the board in a few plain sentences: the fault of each model, and who is first."""
     judges = first_by_judges(board)
-    return {"faults": board.headline, "order": _order(board)} | ({"judges": judges} if judges else {})
+    return (
+        {"faults": board.headline}
+        | would_be_seen(board)
+        | {"order": order_sentence(board)}
+        | ({"judges": judges} if judges else {})
+    )
 
 
-def _models(board: Leaderboard) -> str:
+def models_in_title(board: Leaderboard) -> str:
     """Return the names of the models; their number, if a title does not name so many."""
     names = [row.name for row in board.rows]
     return several(names) if len(names) <= NOT_MANY else plural(len(names), "model")
 
 
-def _order(board: Leaderboard) -> str:
+def order_sentence(board: Leaderboard) -> str:
     """Return who is first, in a sentence."""
     main = board.criterion()
     if len(main.names) < 2:
@@ -190,7 +201,7 @@ def _order(board: Leaderboard) -> str:
     return f"{first} is first of {len(main.names)} models by {main.key} alone{what}{tied}."
 
 
-def _how_sure(board: Leaderboard) -> str:
+def how_sure(board: Leaderboard) -> str:
     """Return how many models can be distinguished, which noise ranks cover, and what numbers see, in sentences."""
     main = board.criterion()
     told = f"By {main.key}, {header(main)}. " if len(main.names) > 1 else ""
@@ -271,7 +282,7 @@ def _opposite(pairs: Sequence[tuple[str, str, Sequence[str], Sequence[str]]], ho
     return [*found, f"{plural(more, 'more pair')} of models in opposite orders {how}."] if more else found
 
 
-def _noise(board: Leaderboard) -> list[str]:
+def training_sentences(board: Leaderboard) -> list[str]:
     """Return the noise of training that was measured, a sentence per number; one for all without any."""
     found = [
         f"By {criterion.key}, two training runs of one model differ by "

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.findings import differences_between
+from finc_eval.comparison.findings import Differences, differences_between
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.stored import existing_file
 from finc_eval.core.files.writing import new_file
@@ -25,7 +25,6 @@ from finc_eval.embeddings.opened import OpenedSet, Sets
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.estimates.error_source import REF
 from finc_eval.estimates.estimate import Estimate
-from finc_eval.findings.finding import Finding
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import ADD_AGAIN, Entry, TrainingRun, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring
@@ -178,7 +177,8 @@ class BoardReference:
                 unmatched=Measure.of(number, False, SHARES["unmatched"], Signature("unmatched", self.shared)),
                 measures=measures[label],
                 by=_by_values(samples.at_hand, self.settings),
-                findings=faults.get(label),
+                findings=faults[label].findings if label in faults else None,
+                visible=faults[label].visible if label in faults else (),
                 share_floors=yardsticks.shares(tally.n) if pairing is None else {},
                 own=own_shares(label, samples.at_hand, ref, seed, run.prefixed(label), pairing, kinds.get(label)),
                 columns={column.name: column.digest or "" for column in registered_columns()},
@@ -308,12 +308,13 @@ class BoardReference:
 
 def _find_faults(
     models: Mapping[str, Embeddings], ref: Embeddings, seed: int, run: Run
-) -> tuple[dict[str, tuple[Finding, ...]], dict[str, KindTree]]:
+) -> tuple[dict[str, Differences], dict[str, KindTree]]:
     """Return in what models, each by one training run, differ from the reference, whose pictures are measured once.
 
     Also return the kinds of each model's samples and the reference.
     """
-    pictures, silently = measure_pictures(ref), replace(run, progress=silent)
+    silently = replace(run, progress=silent)
+    pictures = measure_pictures(ref, silently)
     found, kinds = {}, {}
     for number, (name, samples) in enumerate(models.items()):
         run.progress(FIND_FAULTS, number, len(models))

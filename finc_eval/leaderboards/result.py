@@ -173,6 +173,7 @@ class Leaderboard(Document):
 
     type_name: ClassVar[str] = "leaderboard"
     page: ClassVar[str] = "finc_eval.leaderboards.page"
+    has_profiles: ClassVar[bool] = True  # whether the page has a card of each model
 
     rows: tuple[Row, ...]
     rank_by: str

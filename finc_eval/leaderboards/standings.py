@@ -17,6 +17,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.signature import SignatureText
 from finc_eval.findings.facts import short
 from finc_eval.findings.finding import Finding
+from finc_eval.findings.visible import Visible
 from finc_eval.naming.evidence import is_unnamed
 from finc_eval.partitions.answer import LARGEST
 
@@ -116,6 +117,7 @@ class Row(Record):
         findings: in what its first training run differs from the reference, by name, the largest first. They are
             adjusted for all models of the board.
         is_searched: whether anybody looked for such differences.
+        visible: which shares of faults would have been found; None where a fault was, and where it is not known.
     """
 
     name: str
@@ -125,6 +127,7 @@ class Row(Record):
     runs: int = 1
     findings: tuple[Finding, ...] = ()
     is_searched: bool = True
+    visible: Visible | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -209,6 +209,7 @@ class Board:
         force: bool = False,
         scores: object = None,
         votes: object = None,
+        labels: object = None,
         **options: Unpack[LeaderboardOptions],
     ) -> Leaderboard:
         """Rank models as `leaderboard` does, and keep them, so that others can be added; replaces what was kept.
@@ -225,6 +226,7 @@ class Board:
             force: whether to replace even a board with other models.
             scores: scores of samples by judges, as `leaderboard` takes them.
             votes: votes between the models, as `leaderboard` takes them.
+            labels: labels of people, as `leaderboard` takes them.
             options: fields of `LeaderboardSettings`, which override `settings`.
 
         Raises:
@@ -242,7 +244,7 @@ class Board:
                 f"(finc-eval leaderboard add {shlex.quote(str(self.folder))} NAME=PATH), or choose another folder"
             )
         chosen = settings_from(LeaderboardSettings, settings, options)
-        judged = read_judged(named, scores, votes, chosen)
+        judged = read_judged(named, scores, votes, chosen, labels)
         measured = measure_models(named, ref, chosen, extractor, Run.of(run), judged=judged)
         with self._kept.alone(INDEX):
             if measured.is_paired or judged is not None:

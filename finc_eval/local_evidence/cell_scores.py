@@ -11,14 +11,13 @@ which are linear in w: all permutations are columns of one right side. The score
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from math import isqrt
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from finc_eval.local_evidence.inputs import Indices
+from finc_eval.local_evidence.inputs import Indices, grid_of
 from finc_eval.local_evidence.permutations import FOLDS, Array, Permutations, Scores
 
 RIDGE = 0.003  # λ, in parts of the mean eigenvalue of G
@@ -50,19 +49,46 @@ class CellScores:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Scores of single windows by the labels as they are."""
+    """Scores of single windows by the labels as they are.
+
+    Attributes:
+        cells: cells of both sets, with their scale and mean.
+        coefficients: coefficients β without each fold, shape (folds, c + 3).
+        folds: number of the fold of each sample, shape (n,).
+        usual: median and deviation of "high" by fold, shape (2, folds).
+    """
 
     cells: CenteredCells
-    coefficients: Array
+    coefficients: Scores
     folds: Indices
-    scale: Array
+    usual: Array
 
     def heat(self, place: int) -> Array:
-        """Return the scores of the windows of a sample, shape (g, g), in units of the deviation of its fold."""
+        """Return the scores of the windows of a sample, shape (g, g), in units of the deviation of its fold.
+
+        Of three grids, each window has its score farthest from 0.
+        """
         fold = self.folds[place]
-        scores = self.cells.rows(np.array([place]))[0] @ self.coefficients[fold] / self.scale[fold]
-        side = isqrt(len(scores))
-        return np.asarray(scores.reshape(side, side), np.float64)
+        scores = self.cells.rows(np.array([place]))[0] @ self.coefficients[fold] / self.usual[1, fold]
+        grids, side = grid_of(len(scores))
+        by_time = scores.reshape(grids, side * side)
+        farthest = np.take_along_axis(by_time, np.abs(by_time).argmax(0)[None], 0)
+        return np.asarray(farthest.reshape(side, side), np.float64)
+
+    def high_of(self, values: NDArray[np.int8]) -> Array:
+        """Return "high" of the pictures of a further set, (m,), from cells, (m, w, c), by each classifier in turn."""
+        cells, folds = replace(self.cells, values=values), fold_in_turn(len(values))
+        found = np.empty(len(values))
+        for part, numbers in cells.portions(np.arange(len(values)), 4 * PORTION):
+            scores = np.einsum("kwc,kc->kw", numbers, self.coefficients[folds[part]])
+            found[part] = _outer(scores[..., None])[:, 0]
+        center, spread = self.usual[:, folds]
+        return np.asarray((found - center) / spread)
+
+
+def fold_in_turn(count: int) -> Indices:
+    """Return the fold whose classifier and threshold a picture of a further set is given, for each, shape (count,)."""
+    return np.arange(count) % FOLDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +115,8 @@ class CenteredCells:
         total = np.sum([portion.sum((0, 1), dtype=np.float64) for portion in portions], 0)
         squares = sum(float(np.square(portion).sum(dtype=np.float64)) for portion in portions) / (n * windows)
         scale = (SQUARES / squares) ** 0.5 if squares > 0 else 1.0
-        place = _places(isqrt(windows))
+        grids, side = grid_of(windows)
+        place = np.tile(_places(side), (grids, 1))
         mean = np.concatenate([total / (n * windows) * scale, place.mean(0)]).astype(np.float32)
         return cls(values, scale, place, mean)
 
@@ -131,8 +158,8 @@ def score_cells(values: NDArray[np.int8], permuted: Permutations) -> CellScores:
             for into, summary in zip(raw, (scores.mean(1), _outer(scores), -_outer(-scores)), strict=True):
                 into[:, part] = summary.T
     mean, high, low = raw
-    deviations = [standardize_folds(score, permuted.folds) for score in raw][1]
-    windows = Windows(cells, np.stack([beta[:, 0] for beta in coefficients]), permuted.folds, deviations)
+    usual = [standardize_folds(score, permuted.folds) for score in raw][1]
+    windows = Windows(cells, np.stack([beta[:, 0] for beta in coefficients]), permuted.folds, usual)
     return CellScores(mean, high, low, windows)
 
 
@@ -174,9 +201,9 @@ def standardize_folds(scores: Scores, folds: Indices) -> Array:
     """Center scores, (1 + r, n), by the median of their fold and divide them by its deviation, in place.
 
     Returns:
-        The deviations in the first row, shape (folds,).
+        Medians and deviations of the first row, shape (2, folds).
     """
-    deviations = np.ones(FOLDS)
+    usual = np.stack([np.zeros(FOLDS), np.ones(FOLDS)])
     for fold in range(FOLDS):
         own = folds == fold
         if not own.any():
@@ -184,6 +211,7 @@ def standardize_folds(scores: Scores, folds: Indices) -> Array:
         part = scores[:, own]
         spread = part.std(1, keepdims=True)
         spread[spread == 0] = 1
-        scores[:, own] = (part - np.median(part, axis=1, keepdims=True)) / spread
-        deviations[fold] = spread[0, 0]
-    return deviations
+        center = np.median(part, axis=1, keepdims=True)
+        scores[:, own] = (part - center) / spread
+        usual[:, fold] = center[0, 0], spread[0, 0]
+    return usual

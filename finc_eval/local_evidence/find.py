@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from math import isqrt
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import UsageError
-from finc_eval.local_evidence.inputs import LocalInput
+from finc_eval.local_evidence.inputs import LocalInput, grid_of
 from finc_eval.local_evidence.looked import look
 from finc_eval.local_evidence.permutations import permute
 from finc_eval.local_evidence.result import LocalEvidence
@@ -24,7 +25,12 @@ LEAST_UNITS = 20
 
 
 def find_local(
-    gen: LocalInput, ref: LocalInput, *, seed: int = 0, permutations: int = PERMUTATIONS
+    gen: LocalInput,
+    ref: LocalInput,
+    *,
+    seed: int = 0,
+    permutations: int = PERMUTATIONS,
+    others: Sequence[LocalInput] = (),
 ) -> LocalEvidence | None:
     """Test whether two sets of pictures are samples of one law, by what is local in them, and find the parts.
 
@@ -37,6 +43,8 @@ def find_local(
         ref: the reference. What only one of both sets has is not looked at.
         seed: random seed of folds and permutations.
         permutations: number of random permutations.
+        others: further sets, such as other accepted pictures. They have no part in the test, and say how many of their
+            samples have each part of the generated set (`LocalPart.elsewhere`).
 
     Returns:
         The p-value and the parts; None if a set has fewer than `LEAST_UNITS` independent samples, or if both sets
@@ -49,7 +57,7 @@ def find_local(
     permuted = permute(gen, ref, seed, permutations) if arrays else None
     if permuted is None or min(permuted.units) < LEAST_UNITS:
         return None
-    looked = look(arrays, gen, ref, permuted)
+    looked = replace(look(arrays, gen, ref, permuted), others=tuple(others))
     if not looked.statistics:
         return None
     p_value = adjusted_p(looked.statistics, looked.statistics)
@@ -68,6 +76,8 @@ def _shared(gen: LocalInput, ref: LocalInput) -> dict[str, NDArray[Any]]:
             raise UsageError(f"{name} have the shapes {array.shape} and {other.shape}: make both in the same way")
         shared[name] = np.concatenate([array, other])
     cells = shared.get("cells")
-    if cells is not None and (cells.ndim != 3 or isqrt(cells.shape[1]) ** 2 != cells.shape[1]):
-        raise UsageError(f"cells must have shape (n, w, c) with w windows of a square grid, got {cells.shape}")
+    if cells is not None:
+        if cells.ndim != 3:
+            raise UsageError(f"cells must have shape (n, w, c), the numbers of each window, got {cells.shape}")
+        grid_of(cells.shape[1])
     return shared

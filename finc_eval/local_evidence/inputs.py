@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ class LocalInput:
     """Arrays of the samples of a set, row by row; both sets have the same of them, or these are left out.
 
     Attributes:
-        cells: early maps of a network on the windows of a square grid, row by row, shape (n, w, c):
-            w is 49 for 7 × 7.
+        cells: early maps of a network on the windows of a square grid, row by row, shape (n, w, c): w is 49 for
+            7 × 7, and 147 for three such grids of a clip, one after the other.
         likeness: likeness of each picture to itself, as `measure_likeness` returns, shape (n, k).
         embeddings: embeddings, shape (n, d).
-        flipped: embeddings of the pictures upside down, shape (n, d).
+        flipped: embeddings of the pictures upside down, NaN for pictures that were not turned, shape (n, d).
         units: number of what is independent, such as the group of each sample, as `unit_numbers` returns; permutations
             follow the order of these numbers and not of rows, shape (n,). If units have unlike numbers of samples, one
             sample of each is looked at. Default: each sample is independent.
@@ -56,6 +57,24 @@ class LocalInput:
         return {name: array for name, array in named.items() if array is not None}
 
     @property
+    def turned(self) -> int:
+        """Number of samples whose pictures were embedded upside down."""
+        return 0 if self.flipped is None else int((~np.isnan(self.flipped[:, 0])).sum())
+
+    @property
     def n(self) -> int:
         """Number of samples."""
         return len(next(iter(self.arrays.values())))
+
+
+def grid_of(windows: int) -> tuple[int, int]:
+    """Return the number of square grids, 1 or 3, and the windows along a side, by the windows of a sample.
+
+    Raises:
+        UsageError: so many windows are not one or three square grids.
+    """
+    for grids in (1, 3):
+        side = isqrt(windows // grids)
+        if grids * side * side == windows:
+            return grids, side
+    raise UsageError(f"cells must have shape (n, w, c) with w windows of one or three square grids, got w = {windows}")

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from finc_eval.local_evidence.cell_scores import CellScores, score_cells
 from finc_eval.local_evidence.inputs import Indices, LocalInput
-from finc_eval.local_evidence.orientation import score_orientation
+from finc_eval.local_evidence.orientation import Oriented
 from finc_eval.local_evidence.pairs import find_pairs, pair_statistics
-from finc_eval.local_evidence.permutations import Array, Permutations, Scores
-from finc_eval.local_evidence.statistics import LocalStatistic, cell_statistics, likeness_statistics, on_both_sides
+from finc_eval.local_evidence.permutations import Permutations, Scores
+from finc_eval.local_evidence.statistics import LocalStatistic, cell_statistics, likeness_statistics
 from finc_eval.naming.near_pairs import NearPairs
 
 
@@ -31,7 +31,8 @@ class Looked:
         pairs: near pairs.
         embeddings: embeddings, shape (n, d).
         apart: number of what has no pairs inside, shape (n,).
-        orientation: scores of orientation, shape (n,).
+        oriented: orientation of the samples that were turned.
+        others: further sets, in which parts are looked for.
     """
 
     permuted: Permutations
@@ -42,7 +43,8 @@ class Looked:
     pairs: NearPairs | None
     embeddings: Scores | None
     apart: Indices
-    orientation: Array | None
+    oriented: Oriented | None
+    others: tuple[LocalInput, ...] = ()
 
     def rows(self, places: Indices, *, of_gen: bool) -> tuple[int, ...]:
         """Return the row numbers, in their set, of samples at some places."""
@@ -60,14 +62,15 @@ def look(arrays: Mapping[str, NDArray[Any]], gen: LocalInput, ref: LocalInput, p
     likeness = given.get("likeness")
     if likeness is not None:
         statistics += likeness_statistics(likeness, permuted)
-    embeddings, flipped, orientation = given.get("embeddings"), given.get("flipped"), None
+    embeddings, flipped, oriented = given.get("embeddings"), given.get("flipped"), None
     pairs = None if embeddings is None else find_pairs(embeddings, apart, _digests(gen, ref, permuted), permuted)
     if pairs is not None:
         statistics += pair_statistics(pairs)
     if embeddings is not None and flipped is not None:
-        orientation = score_orientation(embeddings, flipped, permuted.folds)
-        statistics += on_both_sides("orientation", 0, permuted.differ((orientation < 0)[None]))
-    return Looked(permuted, gen.n, tuple(statistics), cells, likeness, pairs, embeddings, apart, orientation)
+        oriented = Oriented.of(embeddings, flipped, permuted)
+    if oriented is not None:
+        statistics += oriented.statistics()
+    return Looked(permuted, gen.n, tuple(statistics), cells, likeness, pairs, embeddings, apart, oriented)
 
 
 def _apart(gen: LocalInput, ref: LocalInput, permuted: Permutations) -> Indices:

@@ -27,12 +27,14 @@ class Flagged:
         at_least: lower end of the share of the part.
         places: places of the flagged samples of the set with the part, surest first.
         others: places of the two samples of the other set with the highest scores.
+        thresholds: threshold of each fold, shape (folds,).
     """
 
     shares: tuple[float, float]
     at_least: float
     places: Indices
     others: Indices
+    thresholds: Array
 
 
 def flag(score: Array, permuted: Permutations, *, is_more: bool) -> Flagged:
@@ -44,12 +46,12 @@ def flag(score: Array, permuted: Permutations, *, is_more: bool) -> Flagged:
         is_more: whether the part is of the generated set; else it is of the reference.
     """
     own = permuted.is_gen[0] if is_more else ~permuted.is_gen[0]
-    above = np.zeros(len(score), bool)
-    for fold in range(FOLDS):
-        inside = permuted.folds == fold
-        above[inside] = score[inside] > _threshold(score[~inside], own[~inside], permuted.weights[0, ~inside])
+    rest = [permuted.folds != fold for fold in range(FOLDS)]
+    thresholds = np.array([_threshold(score[inside], own[inside], permuted.weights[0, inside]) for inside in rest])
+    above = score > thresholds[permuted.folds]
     order = np.argsort(-score, kind="stable")
-    return Flagged(*share_of(above, permuted, is_more=is_more), order[(above & own)[order]], order[~own[order]][:2])
+    shares, at_least = share_of(above, permuted, is_more=is_more)
+    return Flagged(shares, at_least, order[(above & own)[order]], order[~own[order]][:2], thresholds)
 
 
 def share_of(has: NDArray[np.bool_], permuted: Permutations, *, is_more: bool) -> tuple[tuple[float, float], float]:

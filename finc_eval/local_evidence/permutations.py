@@ -12,6 +12,8 @@ from finc_eval.local_evidence.inputs import Indices, LocalInput
 Array = NDArray[np.float64]
 Scores = NDArray[np.float32]
 
+TINY = 1e-12  # sum of weights of a label without samples
+
 FOLDS = 5  # parts of the units: a classifier of four of them scores the fifth
 
 
@@ -57,6 +59,25 @@ class Permutations:
         """Return the share of samples with a property, (n,), in both sets as they are, and variances of the shares."""
         weights = np.abs(self.weights[0]) * np.stack([self.is_gen[0], ~self.is_gen[0]])
         return weights @ has.astype(float) / weights.sum(1, dtype=float), self._variances(has[None], 1)[0]
+
+    def restricted(self, places: Indices) -> Permutations:
+        """Return the same permutations of the samples at some places, ascending, with weights that add up to 1 again.
+
+        If a share of each set is left out, one label may have more of the rest than the other: compare differences in
+        units of `spread`.
+        """
+        is_gen, weights = self.is_gen[:, places], self.weights[:, places].copy()
+        for of_set in (is_gen, ~is_gen):
+            total = np.abs(weights * of_set).sum(1, keepdims=True)
+            weights /= np.where(of_set, np.maximum(total, TINY), 1)
+        units = np.searchsorted(self.starts, places, side="right") - 1
+        starts = np.unique(units, return_index=True)[1]
+        return Permutations(self.rows[places], is_gen, weights, starts, self.folds[places])
+
+    @property
+    def spread(self) -> Array:
+        """Standard error of a difference in values of deviation 1, if all samples are independent, shape (1 + r,)."""
+        return np.asarray(np.sqrt(np.square(self.weights, dtype=np.float64).sum(1)))
 
     def _variances(self, values: NDArray[np.floating | np.bool_], permuted: int | None = None) -> Array:
         """Return the variances of the means of both sets, (1 + r, 2), by their units (see `numerics.exchanges`)."""

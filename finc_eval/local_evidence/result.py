@@ -12,6 +12,8 @@ Side = Literal["more", "less"]
 
 Heat = tuple[tuple[float, ...], ...]
 
+UPSIDE_DOWN = "upside down"
+"""Name of a part of pictures that are turned by 180°; other names say what pictures have."""
 
 SHOWN = 12  # samples of a part with a heat map: as many as a page shows
 
@@ -52,11 +54,14 @@ class LocalPart(FoundPart):
         others: row numbers of the two samples of the other set that are most like them.
         heat: how much each window says so, for the first samples, row by row of the grid, in standard deviations of
             the scores of pictures; empty if not of patches.
+        elsewhere: row numbers of samples of each further set that are flagged by the same rule; None for a set whose
+            samples it cannot flag. Only parts of the generated set are looked for elsewhere.
     """
 
     samples: tuple[int, ...]
     others: tuple[int, ...] = ()
     heat: tuple[Heat, ...] = ()
+    elsewhere: tuple[tuple[int, ...] | None, ...] = ()
 
 
 @dataclass(frozen=True)

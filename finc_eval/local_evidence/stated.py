@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.local_evidence.cell_scores import fold_in_turn
 from finc_eval.local_evidence.inputs import Indices
-from finc_eval.local_evidence.likeness import LIKENESS
 from finc_eval.local_evidence.looked import Looked
+from finc_eval.local_evidence.orientation import MOST_UPRIGHT
 from finc_eval.local_evidence.pairs import COPIES, copies_of_reference, repeats_in
 from finc_eval.local_evidence.parts import flag, share_of
-from finc_eval.local_evidence.result import SHOWN, LocalPart, PartKind, Side
+from finc_eval.local_evidence.permutations import Array
+from finc_eval.local_evidence.result import SHOWN, UPSIDE_DOWN, LocalPart, PartKind, Side
 from finc_eval.local_evidence.statistics import Claim, LocalStatistic, adjusted_p
+from finc_eval.naming.likeness import LIKENESS
 
 SAID = 0.05  # p-value, adjusted for all statistics, up to which a part is said
 
@@ -55,7 +58,10 @@ def _patches(looked: Looked) -> Iterator[LocalPart]:
         if (found := _leading(looked, "patches", side)) is None:
             continue
         score = looked.cells.high[0] if side == "more" else -looked.cells.low[0]
-        if (part := _flagged(looked, "patches", None, side, found[1], score)) is not None:
+        windows = looked.cells.windows
+        others = looked.others if side == "more" else ()
+        further = [None if each.cells is None else windows.high_of(each.cells) for each in others]
+        if (part := _flagged(looked, "patches", None, side, found[1], score, further)) is not None:
             yield part
 
 
@@ -93,7 +99,8 @@ def _likeness(looked: Looked) -> Iterator[LocalPart]:
             continue
         leading, p_value = found
         name, score = LIKENESS[leading.source], np.maximum(looked.likeness[:, leading.source], ALIKE)
-        if (part := _flagged(looked, "likeness", name, side, p_value, score)) is not None:
+        further = [None if each.likeness is None else each.likeness[:, leading.source] for each in looked.others]
+        if (part := _flagged(looked, "likeness", name, side, p_value, score, further)) is not None:
             yield part
 
 
@@ -114,39 +121,59 @@ def _pairs(looked: Looked) -> Iterator[LocalPart]:
 
 
 def _orientation(looked: Looked) -> Iterator[LocalPart]:
-    """Yield pictures that are upside down."""
+    """Yield pictures that are upside down, unless many of the other set look so: there "upright" means little."""
     for side in SIDES:
-        if looked.orientation is None or (found := _leading(looked, "orientation", side)) is None:
+        if (oriented := looked.oriented) is None or (found := _leading(looked, "orientation", side)) is None:
             continue
-        has, depth = looked.orientation < 0, -looked.orientation
-        yield from _with_property(looked, "orientation", "upside down", side, found[1], has, order_by=depth)
+        is_more = side == "more"
+        surely, _ = share_of(oriented.is_flipped, oriented.permuted, is_more=is_more)
+        flagged = flag(np.maximum(-oriented.scores, 0), oriented.permuted, is_more=is_more)
+        if min(surely) <= MOST_UPRIGHT and flagged.at_least > 0:
+            samples, others = (oriented.places[places] for places in (flagged.places, flagged.others))
+            further = [
+                None
+                if each.embeddings is None or each.flipped is None
+                else _above(np.maximum(-oriented.score(each.embeddings, each.flipped), 0), flagged.thresholds)
+                for each in looked.others
+            ]
+            yield LocalPart(
+                "orientation",
+                UPSIDE_DOWN,
+                side,
+                found[1],
+                *flagged.shares,
+                flagged.at_least,
+                looked.rows(samples, of_gen=is_more),
+                looked.rows(others, of_gen=not is_more),
+                elsewhere=tuple(further) if is_more else (),
+            )
 
 
 def _with_property(
-    looked: Looked,
-    kind: PartKind,
-    name: str,
-    side: Side,
-    p_value: float,
-    has: NDArray[np.bool_],
-    least: float = 1.0,
-    order_by: NDArray[np.float64] | None = None,
+    looked: Looked, kind: PartKind, name: str, side: Side, p_value: float, has: NDArray[np.bool_], least: float = 1.0
 ) -> Iterator[LocalPart]:
     """Yield the part of samples that have a property, (n,), if some surely have; at least is at most `least`."""
     is_more = side == "more"
     shares, at_least = share_of(has, looked.permuted, is_more=is_more)
     own = looked.permuted.is_gen[0] == is_more
     places = np.flatnonzero(has & own)
-    if order_by is not None:
-        places = places[np.argsort(-order_by[places], kind="stable")]
     if (at_least := min(at_least, least)) > 0:
         yield LocalPart(kind, name, side, p_value, *shares, at_least, looked.rows(places, of_gen=is_more))
 
 
 def _flagged(
-    looked: Looked, kind: PartKind, name: str | None, side: Side, p_value: float, score: NDArray[np.float32]
+    looked: Looked,
+    kind: PartKind,
+    name: str | None,
+    side: Side,
+    p_value: float,
+    score: NDArray[np.float32],
+    further: Sequence[NDArray[np.floating] | None],
 ) -> LocalPart | None:
-    """Return the part of samples with a high score; None if it may be none."""
+    """Return the part of samples with a high score; None if it may be none.
+
+    `further` has the score of the samples of each further set, (m,) each, where it is known.
+    """
     is_more = side == "more"
     flagged = flag(score.astype(np.float64), looked.permuted, is_more=is_more)
     if flagged.at_least == 0:
@@ -161,7 +188,13 @@ def _flagged(
         looked.rows(flagged.places, of_gen=is_more),
         looked.rows(flagged.others, of_gen=not is_more),
         _heats(looked, flagged.places, 1 if is_more else -1) if kind == "patches" else (),
+        tuple(None if each is None else _above(each, flagged.thresholds) for each in further) if is_more else (),
     )
+
+
+def _above(score: NDArray[np.floating], thresholds: Array) -> tuple[int, ...]:
+    """Return the rows of a further set whose score, (m,), is above the threshold of its fold."""
+    return tuple(np.flatnonzero(score > thresholds[fold_in_turn(len(score))]).tolist())
 
 
 def _heats(looked: Looked, places: Indices, sign: int) -> tuple[tuple[tuple[float, ...], ...], ...]:

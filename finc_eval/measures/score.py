@@ -11,7 +11,7 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document, Shown
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.words import join_words
+from finc_eval.core.words import join_words, plural
 from finc_eval.numerics.inference import normal_quantile
 
 
@@ -110,7 +110,11 @@ class Scores(Document):
     scores: tuple[Score, ...]
     failures: dict[str, str]
 
-    def __getitem__(self, key: str | tuple[str, str]) -> Score:
+    def __getitem__(self, key: int | str | tuple[str, str]) -> Score:
+        if isinstance(key, int):
+            if not -len(self) <= key < len(self):
+                raise IndexError(f"there are {plural(len(self), 'score')}, and {key} is not a place among them")
+            return self.scores[key]
         key, of = (key, None) if isinstance(key, str) else key
         for score in self.scores:
             if (score.key, score.of) == (key, of):

@@ -196,15 +196,36 @@ def membership_difference(generated: AttackScores, control: AttackScores, seed: 
 
     None if distances are infinite or equal, and so have no densities.
     """
-
-    def difference(scores: AttackScores) -> DensityDifference:
-        rng = np.random.default_rng(seed)
-        finite = (-values[np.isfinite(values)] for values in scores)
-        # 2000: distances of each side whose densities the membership-inference score compares.
-        x, y = (rng.choice(values, min(len(values), 2000), replace=False) for values in finite)
-        return density_difference(x, y, permutations=PERMUTATIONS, seed=seed)
-
     try:
-        return MembershipDifference(difference(generated), difference(control))
+        return MembershipDifference(*(_difference(scores, PERMUTATIONS, seed) for scores in (generated, control)))
+    except DataError:
+        return None
+
+
+def _difference(scores: AttackScores, permutations: int, seed: int) -> DensityDifference:
+    rng = np.random.default_rng(seed)
+    finite = (-values[np.isfinite(values)] for values in scores)
+    # 2000: distances of each side whose densities the membership-inference score compares.
+    x, y = (rng.choice(values, min(len(values), 2000), replace=False) for values in finite)
+    return density_difference(x, y, permutations=permutations, seed=seed)
+
+
+def score_membership(
+    gen: Embeddings,
+    members: Embeddings,
+    non_members: Embeddings,
+    seed: int,
+    *,
+    permutations: int,
+    device: str | torch.device | None = None,
+) -> DensityDifference | None:
+    """Return the membership-inference score of a generated set alone (eq. 69); None if distances have no densities.
+
+    Raises:
+        DataError: this copy of the package has no wing of privacy.
+    """
+    scores = part_of_wing(KAHM_ATTACK)(AttackedSets(gen, members, non_members), seed, device)
+    try:
+        return _difference(scores, permutations, seed)
     except DataError:
         return None

@@ -40,7 +40,7 @@ from finc_eval.memorization.tails import calibrated_distances
 from finc_eval.samples.source import Pixels, ahead
 
 if TYPE_CHECKING:
-    from finc_eval.extractors.network import Embedder
+    from finc_eval.extractors.network import CardNetwork
 
 
 WIDENED = 1 / 18
@@ -99,9 +99,9 @@ def multi_view_distances(
     card, precision = _extractor_of(train)
     chosen = suspects([np.concatenate(calibrated), np.concatenate(by_hash)], most)
     # Seconds of import, which embeddings alone do not need.
-    from finc_eval.extractors.network import Embedder
+    from finc_eval.extractors.network import CardNetwork
 
-    embed = Embedder(card, run.torch_device, precision)
+    embed = CardNetwork(card, run.torch_device, precision)
     parts, start = [], 0
     for (label, samples), plain in zip(sets.items(), calibrated, strict=True):
         rows = chosen[(chosen >= start) & (chosen < start + samples.n)] - start
@@ -120,7 +120,7 @@ def multi_view_distances(
 
 
 def _embed_views(
-    samples: Embeddings, label: str, rows: NDArray[np.int64], card: Card, embed: Embedder, run: Run
+    samples: Embeddings, label: str, rows: NDArray[np.int64], card: Card, embed: CardNetwork, run: Run
 ) -> torch.Tensor:
     """Return the embeddings of all views of some samples, grouped by sample: (samples * views, d)."""
     parts = []

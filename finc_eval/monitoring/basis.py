@@ -17,7 +17,9 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.embeddings.subset import Subset
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
+from finc_eval.monitoring.evidence.copies import Originals
 from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.partitions.answer import kind_id
@@ -56,10 +58,13 @@ class Basis:
     noise: float  # squared norm of the covariance of φ: the error of distances follows from it
     nodes: NDArray[np.int64]  # nodes of the tree that are followed, the leaves first
     words: tuple[str, ...]  # words for each of them, such as "cat"
+    originals: Originals  # samples that the generator may copy, without the fitted ones
 
     @classmethod
-    def fit(cls, reference: Embeddings, rows: NDArray[np.int64], seed: int, run: Run) -> Self:
-        """Fit everything to some rows of the reference."""
+    def fit(
+        cls, reference: Embeddings, rows: NDArray[np.int64], seed: int, run: Run, train: Embeddings | None = None
+    ) -> Self:
+        """Fit everything to some rows of the reference; originals are the training set, or else its other rows."""
         fitted = reference.rows_at(rows).cpu()
         tree = KindTree.fit(fitted, seed, run).pruned(MOST_KINDS)
         own = nearest(fitted, fitted, 1, exclude_self=True, device=run.torch_device).distances[:, 0]
@@ -74,7 +79,9 @@ class Basis:
         noise = float(phi(drawn).T.cov().square().sum()) if len(drawn) > 1 else 0.0
         words = name_kinds(reference, rows, has[nodes])
         far, repeat = float(np.quantile(own, FAR)), REPEAT * float(np.median(own))
-        return cls(tree, fitted, far, repeat, phi, noise, nodes, words)
+        others = Subset(reference, np.setdiff1d(np.arange(reference.n), rows)) if train is None else train
+        originals = Originals.of(others, fitted, seed, run, is_train=train is not None)
+        return cls(tree, fitted, far, repeat, phi, noise, nodes, words, originals)
 
     @property
     def dim(self) -> int:
@@ -95,6 +102,12 @@ class Basis:
     def members(self) -> NDArray[np.bool_]:
         """Leaves of each followed node, shape (nodes, leaves)."""
         return self.tree.tree.members[self.nodes]
+
+    @cached_property
+    def unions(self) -> frozenset[str]:
+        """Names of the followed kinds that are unions of others."""
+        inside = (self.members[:, None] <= self.members).all(2) & (self.members[:, None] < self.members).any(2)
+        return frozenset(self.names[place] for place in np.flatnonzero(inside.any(0)).tolist())
 
     def overlap(self, one: str, other: str) -> bool:
         """Return whether two followed things are kinds that have samples in common, by their names."""
@@ -133,6 +146,7 @@ class Basis:
         file.array("basis/center", self.phi.center.numpy())
         file.array("basis/nodes", self.nodes)
         file.texts("basis/words", self.words)
+        self.originals.write(file)
 
     @classmethod
     def read(cls, file: StoredFile) -> Self:
@@ -152,7 +166,7 @@ class Basis:
         phi = RandomFourierFeatures(fitted.shape[1], FEATURES, center=center, frequencies=frequencies, **header)
         if not phi(fitted).isfinite().all():  # a frequency times a sample is beyond all numbers
             raise ValueError("its feature map is not of its reference")
-        return cls(tree, fitted, far, repeat, phi, noise, nodes, words)
+        return cls(tree, fitted, far, repeat, phi, noise, nodes, words, Originals.read(file, fitted.shape[1]))
 
 
 def _bandwidth(rows: torch.Tensor) -> float:

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from finc_eval.findings.causes import left_of
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array, Counts
-from finc_eval.monitoring.followed import DIVERSITY, MOVED, REPEATS, Alarm, is_share, looks_in_order, names_nothing
+from finc_eval.monitoring.followed import (
+    COPIED,
+    DIVERSITY,
+    MOVED,
+    REPEATS,
+    Alarm,
+    is_share,
+    looks_in_order,
+    names_nothing,
+)
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.explained import ALIKE, STRONG
 
@@ -61,8 +70,8 @@ class Causes:
         A look follows from a look that brings it (`Trait.leads_to`), or that nearly all samples have and that has moved
         much more. The distance to the reference follows from any look, and from repeats. So does diversity, if the look
         has moved about as much: a generator that collapses changes its looks, too, and its diversity more. Anything
-        else follows from what explains it, by the samples of both. Both have changed at one time. Repeats follow from
-        nothing.
+        else follows from what explains it, by the samples of both. Both have changed at one time. Repeats
+        follow from nothing, and copies from repeats alone.
         """
         if new.name == told.name or self.overlap(new.name, told.name):
             return True
@@ -73,11 +82,11 @@ class Causes:
             is_first = looks.index(new.name) < looks.index(told.name) and not names_nothing(new)
             is_led = not is_first and _leads(told, new) and self._is_strong(told, new)
             return self._outweighs(told, new) or is_led
-        if told.name == REPEATS and new.name in MOVED:
+        if told.name in (REPEATS, COPIED) and new.name in MOVED:
             return True
         if names_nothing(new) and told.name in looks:
             return new.name != DIVERSITY or self._is_strong(told, new)
-        if new.name == REPEATS or not self._explains(told, new):
+        if new.name == REPEATS or (new.name == COPIED and told.name != REPEATS) or not self._explains(told, new):
             return False
         return not (self._explains(new, told) and self._purity(new) > self._purity(told))
 
@@ -130,11 +139,8 @@ class Causes:
 
     def _starts(self, alarm: Alarm) -> NDArray[np.int64]:
         """Return the evaluations at which a change may have begun, by their number."""
-        steps = self.history.steps.tolist()
-        low, high = sorted(steps.index(alarm.since if step is None else step) for step in (alarm.since, alarm.likely))
-        may_be = np.array(self.history.possible_starts(self._place(alarm) - 1))
-        may_be[low : high + 1] = True
-        return np.flatnonzero(may_be)
+        first, last = np.searchsorted(self.history.steps, alarm.began)
+        return np.arange(first, last + 1)
 
     def _explains(self, cause: Alarm, other: Alarm) -> bool:
         """Return whether hardly anything of a change is left among the samples without another thing.

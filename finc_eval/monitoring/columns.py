@@ -18,7 +18,7 @@ from finc_eval.embeddings.subset import Subset
 from finc_eval.monitoring.basis import FITTED, Basis
 from finc_eval.monitoring.evaluations import EvaluationPart, join_parts
 from finc_eval.monitoring.exchange import Array, Counts
-from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES
+from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, say_share
 from finc_eval.monitoring.left_out import trace_all
 from finc_eval.monitoring.measuring import (
     PICTURES,
@@ -26,11 +26,11 @@ from finc_eval.monitoring.measuring import (
     middles_of,
     with_own_repeats,
     without_aligned,
+    without_copied,
     without_fitted,
 )
 from finc_eval.monitoring.seen import SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends
-from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.columns import ColumnMeasurer, RegisteredColumn, answers_of, registered_columns
 from finc_eval.naming.measured import column_measurer, looked_rows
 from finc_eval.naming.numbers import column_of_note, read_column, read_numbers, start_of_note
@@ -104,14 +104,12 @@ class FollowedColumn(Record):
         """Return what a change is called: "redder", or of what a sample has or has not, what samples with it are."""
         return self.high if self.is_flag and is_more else self.more if is_more else self.less
 
-    def say(self, since: float, before: float, after: float, spread: float) -> str:
-        """Return the sentence of an alarm; see `finc_eval.monitoring.followed.say`."""
-        start, is_more = f"since step {step_text(since)} ", after > before
+    def say(self, before: float, after: float, spread: float) -> str:
+        """Return what has changed; see `finc_eval.monitoring.followed.say`."""
         if self.is_flag:
-            size = f"{100 * before:.1f} → {100 * after:.1f} %"
-            return f"{start}{'more' if is_more else 'fewer'} samples are {self.high}: {size}"
-        size = f"{(after - before) / (spread * self.scale):+.1f} σ".replace("-", "−")
-        return f"{start}samples are on average {self.more if is_more else self.less} ({self.name} {size})"
+            return say_share(f"are {self.high}", before, after)
+        is_more, size = after > before, f"{(after - before) / (spread * self.scale):+.1f} σ".replace("-", "−")
+        return f"samples are on average {self.more if is_more else self.less} ({self.name} {size})"
 
 
 def follow_columns(reference: Embeddings, fitted: NDArray[np.int64], rest: NDArray[np.int64]) -> list[FollowedColumn]:
@@ -313,7 +311,7 @@ def measure_reference(
     )
     part = of_fitted()
     middles = middles_of(part, basis)
-    parts = without_fitted(part, basis), of_rest(middles=middles)
+    parts = without_fitted(part, basis), without_copied(of_rest(middles=middles), basis)
     each = zip(parts, rows, strict=True)
     whole = join_parts(with_columns(part, columns, Subset(reference, own), None) for part, own in each)
     own = Subset(reference, rows[1][:FITTED])  # the radius of repeats follows from the others

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finc_eval.core.errors import check_fraction
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.serialize import SIGNIFICANT, Document
-from finc_eval.core.words import plural
+from finc_eval.core.words import join_words, plural
 from finc_eval.findings.finding import Finding
 from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.followed import Alarm, CopiesAtStep
+from finc_eval.monitoring.followed import COPIED, DIVERSITY, REPEATS, WITHIN_PROMPTS, Alarm, CopiesAtStep
 from finc_eval.monitoring.steps import step_text
 from finc_eval.numerics.families import closed_e_values
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 DRAWN = 6  # courses without an alarm that are drawn, if there is none with: a page of a paper has room for six
 SIZE = 6.0, 1.5  # inches of a course: six of them fill a page of 9 inches
+COLLAPSING = (DIVERSITY, WITHIN_PROMPTS)  # less of these is a collapse
+WORTHLESS = {REPEATS: "its samples repeat", COPIED: "it copies"}  # things that no step to keep has more of than before
 DISTANCES = (
     "distance in φ to the reference",
     "distance in φ to the first evaluation",
@@ -144,16 +147,17 @@ def course_of(
     alpha: float,
     warnings: Sequence[str],
     copies: Sequence[CopiesAtStep],
+    unions: Collection[str] = (),
 ) -> Course:
     """Return the course of a history.
 
-    `names` are of all followed things, and `noise` is the squared norm of the covariance of φ in the reference.
+    `names` are of all followed things, and `noise` is the squared norm of the covariance of φ in the reference. Kinds
+    that are `unions` of others are left out unless they have an alarm.
     """
-    places = np.flatnonzero(history.is_followed)
-    evidence = np.exp(closed_e_values(weigh(history.scores[:, places]).log_e))
+    places, alarmed = np.flatnonzero(history.is_followed), {alarm.name for alarm in alarms}
+    evidence = np.exp(closed_e_values(weigh(history.scores[:, places])))
     means, (reference, _) = history.means(), history.before_and_after(0)
-    keep, why = _choose(history, alarms, noise)
-    why += "".join(f" {_say_kept(copy)}" for copy in copies if copy.step == keep)
+    keep, why = choose_step(history, names, alarms, copies, noise)
     distances: list[list[float]] = history.distances.T.tolist()
     return Course(
         tuple(history.steps.tolist()),
@@ -163,6 +167,7 @@ def course_of(
                 names[place], _number(reference[place]), tuple(map(_number, means[:, place])), float(evidence[order])
             )
             for order, place in enumerate(places.tolist())
+            if names[place] not in unions or names[place] in alarmed
         ),
         tuple(alarms),
         to_reference=tuple(distances[0]),
@@ -180,40 +185,70 @@ def course_of(
     )
 
 
-def _say_kept(copies: CopiesAtStep) -> str:
-    """Return the sentence on a step to keep that has samples of the reference."""
-    are = "is" if copies.count == 1 else "are"
-    share = f"{copies.count:,} of its {plural(copies.of, 'sample')}"
-    return f"But {share} {are} also in the reference: it may copy (see finc-eval audit)."
-
-
 def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _choose(history: Evaluations, alarms: Sequence[Alarm], noise: float) -> tuple[float | None, str]:
-    """Return the step to keep, and why: before the first alarm may begin, nearest to the reference, and late.
+def choose_step(
+    history: Evaluations, names: Sequence[str], alarms: Sequence[Alarm], copies: Sequence[CopiesAtStep], noise: float
+) -> tuple[float | None, str]:
+    """Return the step to keep, and why: before any change may have begun, nearest to the reference, and late.
 
-    If the first alarm holds from the first evaluation on, the distance decides alone, and the first of the nearest is
-    kept.
+    If changes hold from the first evaluation on, the distance decides alone, and the first of the nearest is kept. A
+    step that copies, repeats or has collapsed is never kept.
+
+    Args:
+        history: all evaluations.
+        names: names of all followed things.
+        alarms: the alarms.
+        copies: samples of evaluations that are also in the reference.
+        noise: squared norm of the covariance of φ in the reference.
     """
     if not history.count:
         return None, "There was no evaluation yet."
-    first = min((alarm.since if alarm.likely is None else alarm.likely for alarm in alarms), default=np.inf)
-    among = history.steps < first
-    is_late = bool(among.any())
-    places = np.flatnonzero(among | (not is_late))
+    is_sound, why_not = _sound(history, names, alarms, copies)
+    if not is_sound.any():
+        return None, f"No step is to be kept: {why_not}."
+    first = min((alarm.began[0] for alarm in alarms), default=np.inf)
+    is_early = (history.steps < first) & is_sound
+    places = np.flatnonzero(is_early if is_early.any() else is_sound)
     distance: Array = history.distances[places, 0]
     error = np.sqrt(2 * noise) * (1 / history.samples[places] + 1 / history.phi[0, -1])
     near = places[distance <= distance.min() + 2 * error]
     nearest = "of the steps that are nearest to the reference, within the error of the distance"
-    if not is_late:
-        why = f"Alarms hold from the first evaluation on, so no step is free of them: it is the first {nearest}."
-        return float(history.steps[near[0]]), why
+    but = f" Not kept: {why_not}." if why_not else ""
+    if not is_early.any():
+        why = f"Alarms may hold from the first evaluation on, so no step is free of them: it is the first {nearest}."
+        return float(history.steps[near[0]]), why + but
     if np.isinf(first):
-        return float(history.steps[near[-1]]), f"No alarm was raised, and it is the latest {nearest}."
-    before = f"The first alarm most likely holds from step {step_text(first)} on"
-    return float(history.steps[near[-1]]), f"{before}: it is before step {step_text(first)}, and the latest {nearest}."
+        return float(history.steps[near[-1]]), f"No alarm was raised, and it is the latest {nearest}.{but}"
+    before = f"The first alarm may hold from step {step_text(first)} on"
+    return float(history.steps[near[-1]]), f"{before}: it is before that, and the latest {nearest}.{but}"
+
+
+def _sound(
+    history: Evaluations, names: Sequence[str], alarms: Sequence[Alarm], copies: Sequence[CopiesAtStep]
+) -> tuple[NDArray[np.bool_], str]:
+    """Mark evaluations that neither copy nor repeat nor have collapsed, (t,), and say of the others why not."""
+    is_sound, why = np.ones(history.count, bool), []
+    for alarm in alarms:
+        first, is_more = alarm.began[0], alarm.after > alarm.before
+        is_from_first = first <= history.steps[0]
+        if alarm.name in COLLAPSING and not is_more and not is_from_first:  # else it was never as diverse
+            is_sound &= history.steps < first
+            why.append(f"from step {step_text(first)} on it collapses")
+        elif alarm.name == REPEATS and is_more and is_from_first:  # which evaluations show it
+            repeats = history.means()[:, names.index(REPEATS)] > alarm.before
+            is_sound &= ~repeats
+            why.append(f"at {plural(int(repeats.sum()), 'step')} its samples repeat")
+        elif alarm.name in WORTHLESS and is_more:
+            is_sound &= history.steps < first
+            why.append(f"from step {step_text(first)} on {WORTHLESS[alarm.name]}")
+    with_copies = np.isin(history.steps, [one.step for one in copies]) & is_sound
+    if with_copies.any():  # beside those that are not kept anyway
+        is_sound &= ~with_copies
+        why.append(f"at {plural(int(with_copies.sum()), 'step')} it has copies of the reference")
+    return is_sound, join_words(why)
 
 
 class Drawable(NamedTuple):

@@ -15,17 +15,8 @@ from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.words import plural
-from finc_eval.monitoring.betting import possible_starts
-from finc_eval.monitoring.exchange import (
-    BINS,
-    MAX_BAG,
-    Array,
-    Counts,
-    bins_of,
-    middle_score_of_shares,
-    score_of_ranks,
-    score_of_shares,
-)
+from finc_eval.monitoring.evidence.change_points import ChangePoint, estimate_change
+from finc_eval.monitoring.exchange import BINS, MAX_BAG, Array, Counts, bins_of, score_of_ranks, score_of_shares
 from finc_eval.monitoring.shown import ShownSamples
 
 RECENT = 8  # last evaluations whose shared samples are kept: an alarm comes a few evaluations after a change
@@ -192,12 +183,12 @@ class Evaluations:
         before = self.reference + self.sums[:start].sum(0)
         return _divide(before), _divide(self.sums[start:].sum(0))
 
-    def dating_scores(self, thing: int) -> Array:
-        """Return the scores of a thing by which its change is dated, (t,): of a share, without random ties."""
-        if thing >= len(self.shares):
-            return np.asarray(self.scores[:, thing])
-        counts = np.rint(np.concatenate([self.reference[None, thing], self.sums[:, thing]])).astype(np.int64)
-        return middle_score_of_shares(counts[1:], np.cumsum(counts, 0)[:-1])
+    def change_of(self, thing: int, raised: int) -> ChangePoint:
+        """Estimate the change of a thing whose alarm was raised at an evaluation, by the number of this."""
+        place = thing - len(self.shares)
+        spread = self.spread[place] if place >= 0 else np.nan
+        variance = None if place < 0 else float(spread**2) or 1.0 if np.isfinite(spread) else 1.0
+        return estimate_change(self.sums[:, thing], self.reference[thing], raised, variance)
 
     def spread_of(self, thing: int) -> float:
         """Return the standard deviation of a score in the reference; 1 of a share, and where all values are equal."""
@@ -211,10 +202,6 @@ class Evaluations:
         """
         first, start = (min(max(one - self.count + len(self.shared), 1), len(self.shared)) for one in (before, since))
         return self.shared[:first].sum(0), self.shared[start:].sum(0)
-
-    def possible_starts(self, thing: int) -> NDArray[np.bool_]:
-        """Mark the evaluations at which a change of a thing may have begun, (t,)."""
-        return possible_starts(self.dating_scores(thing))
 
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""

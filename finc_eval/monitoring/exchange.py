@@ -44,20 +44,9 @@ def score_of_shares(evaluation: Counts, before: Counts, rng: np.random.Generator
 
     The count is hypergeometric given the bag. A share that no sample or every sample of the bag has says nothing: NaN.
     """
-    return _score(evaluation, before, rng.random(len(evaluation)))
-
-
-def middle_score_of_shares(evaluation: Counts, before: Counts) -> Array:
-    """Return the same with the middle of all ties, to date a change.
-
-    Where 1 of 60 samples has a thing, and 0 of 100 before, random ties may give a score of 3.
-    """
-    return _score(evaluation, before, np.full(len(evaluation), 0.5))
-
-
-def _score(evaluation: Counts, before: Counts, ties: Array) -> Array:
     from scipy.stats import hypergeom  # slow to import
 
+    ties = rng.random(len(evaluation))
     total = evaluation + before
     law = total[:, 1], total[:, 0], evaluation[:, 1]
     p = hypergeom.cdf(evaluation[:, 0] - 1, *law) + ties * hypergeom.pmf(evaluation[:, 0], *law)

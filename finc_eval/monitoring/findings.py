@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr
 
 from finc_eval.core.words import plural
 from finc_eval.findings.finding import Finding, What
@@ -12,16 +14,19 @@ from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.columns import FollowedColumn
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.followed import (
+    COPIED,
     MOVED,
     NEW_KINDS,
     REPEATS,
     SCORES,
+    WITHIN_PROMPTS,
     Alarm,
     CopiesAtStep,
     is_share,
     looks_in_order,
     names_nothing,
     say,
+    start_text,
     words_of,
 )
 from finc_eval.monitoring.shown import BROKEN
@@ -54,100 +59,151 @@ def kind_of(name: str) -> What:
     """Return what the finding of a followed thing is of."""
     if name in looks_in_order():
         return "look"
-    if name in (*MOVED, "diversity within prompts"):
+    if name in (*MOVED, WITHIN_PROMPTS):
         return "sets"
-    if name == REPEATS:
-        return "repeat"
+    if name in (REPEATS, COPIED):
+        return "repeat" if name == REPEATS else "copy"
     return "metric" if name in (BROKEN, *SCORES) else "kind"
 
 
-def reached(
-    step: float,
-    history: Evaluations,
-    names: Sequence[str],
-    words: Mapping[str, str],
-    said: Mapping[str, str],
-    alpha: float,
-    columns: Mapping[str, FollowedColumn],
-) -> list[Alarm]:
-    """Return an alarm for each thing whose evidence reaches 1/α, the largest evidence first.
+@dataclass(frozen=True, eq=False)
+class Followings:
+    """Everything that alarms are written from: all evaluations, and the names and words of followed things.
 
-    A look without a word for its change waits `WAIT` evaluations for its cause, which may have less evidence.
-
-    Args:
-        step: step of the last evaluation.
+    Attributes:
         history: all evaluations.
         names: names of all followed things.
         words: words for kinds, new kinds and repeats, by name.
-        said: what the alarms so far say of things, by name.
-        alpha: probability of any false alarm.
         columns: columns of the user, by name.
     """
-    followed = np.flatnonzero(history.is_followed)
-    evidence = weigh(history.scores[:, followed])
-    adjusted = closed_e_values(evidence.log_e)
-    waited = closed_e_values(weigh(history.scores[:-WAIT, followed]).log_e)
-    order, looks = np.argsort(-evidence.log_e, kind="stable"), looks_in_order()
-    found = []
-    for place in order[adjusted[order] >= -np.log(alpha)].tolist():
-        thing = int(followed[place])
-        dated = weigh(history.dating_scores(thing)[:, None])
-        start = int(dated.start[0])
-        name, (before, after) = names[thing], (float(means[thing]) for means in history.before_and_after(start))
-        own, (since, likely) = words.get(name, ""), history.steps[[start, int(dated.likely[0])]].tolist()
-        column, is_more = columns.get(name), after > before
-        called = name_of(name, is_more, own) if column is None else column.called(is_more=is_more)
-        if any(sentence == called and other != name for other, sentence in said.items()):
-            called = name.removeprefix("kind ")  # with its id
-        size = since, before, after, history.spread_of(thing)
-        text = say(name, *size, own) if column is None else column.say(*size)
-        e_value = float(np.exp(adjusted[place]))
-        alarm = Alarm(step, name, text, since, before, after, likely, e_value, called)
-        if waited[place] >= -np.log(alpha) or not (name in looks and names_nothing(alarm)):
-            found.append(alarm)
-    return found
 
+    history: Evaluations
+    names: Sequence[str]
+    words: Mapping[str, str]
+    columns: Mapping[str, FollowedColumn]
 
-def findings_of(
-    alarms: Sequence[Alarm],
-    copies: Sequence[CopiesAtStep],
-    follows: Follows,
-    ids: Callable[[str, bool, bool], tuple[str, ...]],
-    parts: Mapping[str, str],
-    columns: Mapping[str, FollowedColumn],
-) -> tuple[Finding, ...]:
-    """Return what a monitor has found: copies, then each cause once, in the order of the alarms.
+    def reached(self, step: float, said: Sequence[Alarm], alpha: float) -> list[Alarm]:
+        """Return an alarm for each thing whose evidence reaches 1/α, the largest evidence first.
 
-    Args:
-        alarms: the alarms.
-        copies: samples that are also in the reference, by step.
-        follows: what follows from the alarms.
-        ids: function that returns ids of samples by the name of a thing, and whether there are more of it, and a share.
-        parts: id of each followed kind, by its name.
-        columns: columns of the user, by name.
-    """
-    found = [_of_copies(copies, ids("copies", True, True))] if copies else []
-    for alarm in alarms:
-        if alarm.name in follows:
-            continue
-        column, is_more = columns.get(alarm.name), alarm.after > alarm.before
-        is_part = is_share(alarm.name) if column is None else column.is_flag
-        found.append(
-            Finding(
-                alarm.finding or alarm.name,
-                kind_of(alarm.name) if column is None else "column",
-                not is_part,
-                alarm.after if is_part else None,
-                alarm.before if is_part else None,
-                None,
-                (parts[alarm.name],) if alarm.name in parts else (),
-                text=alarm.text,
-                ids=ids(alarm.name, is_more, is_part),
-                e_value=alarm.evidence,
-                explains=tuple(said for thing, (_, said) in follows.items() if _root(thing, follows) == alarm.name),
-            )
+        A look without a word for its change waits `WAIT` evaluations for its cause, which may have less evidence.
+
+        Args:
+            step: step of the last evaluation.
+            said: the alarms so far.
+            alpha: probability of any false alarm.
+        """
+        followed = np.flatnonzero(self.history.is_followed)
+        evidence = weigh(self.history.scores[:, followed])
+        adjusted = closed_e_values(evidence)
+        waited = closed_e_values(weigh(self.history.scores[:-WAIT, followed]))
+        order, looks = np.argsort(-evidence, kind="stable"), looks_in_order()
+        found = []
+        for place in order[adjusted[order] >= -np.log(alpha)].tolist():
+            name, e_value = self.names[int(followed[place])], float(np.exp(adjusted[place]))
+            alarm = self.describe(Alarm(step, name, "", step, 0.0, 0.0, (step, step), evidence=e_value), said)
+            is_ripe = waited[place] >= -np.log(alpha) or not (name in looks and names_nothing(alarm))
+            if is_ripe and (name != COPIED or alarm.after > alarm.before):  # fewer are not a fault
+                found.append(alarm)
+        return found
+
+    def describe(self, alarm: Alarm, said: Sequence[Alarm]) -> Alarm:
+        """Return an alarm with its start, its size now and its words, by all evaluations so far.
+
+        Args:
+            alarm: the alarm, of which step, name and evidence are known.
+            said: other alarms, whose names it does not have.
+        """
+        if alarm.name not in self.names:  # samples that are not finite
+            return alarm
+        thing, steps = self.names.index(alarm.name), self.history.steps
+        change = self.history.change_of(thing, int(np.searchsorted(steps, alarm.step)))
+        words, column, is_more = (
+            self.words.get(alarm.name, ""),
+            self.columns.get(alarm.name),
+            change.now > change.before,
         )
-    return tuple(found)
+        called = name_of(alarm.name, is_more, words) if column is None else column.called(is_more=is_more)
+        if any(other.finding == called and other.name != alarm.name for other in said):
+            called = alarm.name.removeprefix("kind ")  # with its id
+        size = change.before, change.now, self.history.spread_of(thing)
+        clause = say(alarm.name, *size, words) if column is None else column.say(*size)
+        since, first, last = steps[[change.start, change.first, change.last]].tolist()
+        return replace(
+            alarm,
+            text=f"since step {start_text(since, (first, last))}: {clause}",
+            since=since,
+            before=change.before,
+            after=change.now,
+            since_interval=(first, last),
+            after_interval=(change.low, change.high),
+            finding=called,
+        )
+
+    def described(self, alarms: Sequence[Alarm]) -> list[Alarm]:
+        """Return all alarms by what is known now."""
+        found: list[Alarm] = []
+        for alarm in alarms:
+            found.append(self.describe(alarm, found))
+        return found
+
+    def findings(
+        self,
+        alarms: Sequence[Alarm],
+        copies: Sequence[CopiesAtStep],
+        follows: Follows,
+        ids: Callable[[str, bool, bool], tuple[str, ...]],
+        parts: Mapping[str, str],
+    ) -> tuple[Finding, ...]:
+        """Return what a monitor has found: copies, then each cause once, the largest now first.
+
+        Distances and diversity, which any cause moves, stand last.
+
+        Args:
+            alarms: the alarms.
+            copies: samples that are also in the reference, by step.
+            follows: what follows from the alarms.
+            ids: function that returns ids of samples by the name of a thing, and whether there are more of it, and a
+                share.
+            parts: id of each followed kind, by its name.
+        """
+        is_said = any(alarm.name == COPIED for alarm in alarms)
+        found = [_of_copies(copies, ids("copies", True, True))] if copies and not is_said else []
+        causes = [alarm for alarm in alarms if alarm.name not in follows]
+        order = sorted(causes, key=lambda alarm: (alarm.name != COPIED, alarm.name in MOVED, -self._size(alarm)))
+        for alarm in order:
+            column, is_more = self.columns.get(alarm.name), alarm.after > alarm.before
+            is_part = self._is_part(alarm)
+            found.append(
+                Finding(
+                    alarm.finding or alarm.name,
+                    kind_of(alarm.name) if column is None else "column",
+                    not is_part,
+                    alarm.after if is_part else None,
+                    alarm.before if is_part else None,
+                    None,
+                    (parts[alarm.name],) if alarm.name in parts else (),
+                    text=alarm.text,
+                    ids=ids(alarm.name, is_more, is_part),
+                    e_value=alarm.evidence,
+                    explains=tuple(said for thing, (_, said) in follows.items() if _root(thing, follows) == alarm.name),
+                )
+            )
+        return tuple(found)
+
+    def _is_part(self, alarm: Alarm) -> bool:
+        """Return whether an alarm is on a share of samples."""
+        column = self.columns.get(alarm.name)
+        return is_share(alarm.name) if column is None else column.is_flag
+
+    def _size(self, alarm: Alarm) -> float:
+        """Return how large a change is now: the part of all samples by which both laws differ, 0 to 1.
+
+        Of a score, the laws are normal with the spread of the reference: 2·Φ(|Δ|/2σ) − 1.
+        """
+        apart = abs(alarm.after - alarm.before)
+        if self._is_part(alarm) or alarm.name not in self.names:
+            return apart
+        return float(2 * ndtr(apart / (2 * self.history.spread_of(self.names.index(alarm.name)))) - 1)
 
 
 def _root(thing: str, follows: Follows) -> str:

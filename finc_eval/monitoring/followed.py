@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
-from finc_eval.core.words import quote
+from finc_eval.core.words import percent, quote
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.traits import TRAITS, Trait
 
-NEW_KINDS, REPEATS = "new kinds", "repeats"
-SHARES = (NEW_KINDS, REPEATS)  # shares besides those of kinds
+NEW_KINDS, COPIED, REPEATS = "new kinds", "copies", "repeats"
+SHARES = (NEW_KINDS, COPIED, REPEATS)  # shares besides those of kinds
 FIT = "fit"  # name of the fit of samples to their prompts
-DISTANCE, DIVERSITY = "distance", "diversity"
-SCORES = (DISTANCE, DIVERSITY, "diversity within prompts", FIT)  # scores besides looks
+DISTANCE, DIVERSITY, WITHIN_PROMPTS = "distance", "diversity", "diversity within prompts"
+SCORES = (DISTANCE, DIVERSITY, WITHIN_PROMPTS, FIT)  # scores besides looks
 MOVED = (DISTANCE, DIVERSITY)  # scores that causes with a name move, as they change the embeddings
 LOOKLESS = ("pixels", "shape")  # traits of the size of pictures
 MARK = "mark"  # trait of several pictures together
@@ -32,15 +32,15 @@ class Alarm(Record):
     Attributes:
         step: step at which the alarm was raised.
         name: name of the followed thing.
-        text: what has changed, since when, and by how much.
-        since: latest step for the change to begin that the scores do not reject at 5 %.
-        before: share, or mean, before that step, with the reference.
-        after: share, or mean, from that step on.
-        likely: the most likely step from which it has changed, of a jump at or before `since`; None in files of earlier
-            versions.
-        evidence: its e-value when it was raised, adjusted for all followed things; None in files of earlier versions,
-            and of what needs no evidence.
-        finding: name of what it finds, such as "blurrier"; "" in files of earlier versions.
+        text: what it is now, since when, and what it was before.
+        since: step from which it has changed, estimated from all evaluations.
+        before: share, or mean, of the reference and the steps before it may have changed.
+        after: share, or mean, at the last evaluation.
+        since_interval: first and last step from which it may have changed, at 95 %; None of a result of an earlier
+            version.
+        after_interval: interval of `after`, at 95 %; None of what needs no evidence.
+        evidence: its e-value when it was raised, adjusted for all followed things; None of what needs no evidence.
+        finding: name of what it finds, such as "blurrier".
     """
 
     step: float
@@ -49,9 +49,15 @@ class Alarm(Record):
     since: float
     before: float
     after: float
-    likely: float | None = None
+    since_interval: tuple[float, float] | None = None
+    after_interval: tuple[float, float] | None = None
     evidence: float | None = None
     finding: str = ""
+
+    @property
+    def began(self) -> tuple[float, float]:
+        """The interval of its start; of an earlier version's result, the start itself."""
+        return self.since_interval or (self.since, self.since)
 
 
 def is_share(name: str) -> bool:
@@ -94,29 +100,44 @@ class CopiesAtStep(Record):
             raise DataError(f"it has {self.count:,} copies among {self.of:,} samples")
 
 
-def say(name: str, since: float, before: float, after: float, spread: float, words: str = "") -> str:
-    """Return the sentence of an alarm, from the mean before, the mean since then, and the spread of the reference.
+def start_text(since: float, interval: tuple[float, float]) -> str:
+    """Write the start of a change with its interval: "5000 (4500 to 5000)"."""
+    first, last = map(step_text, interval)
+    return step_text(since) + (f" ({first} to {last})" if first != last else "")
 
-    `words` are for a kind, for new kinds, or for the repeats.
+
+def say(name: str, before: float, after: float, spread: float, words: str = "") -> str:
+    """Return what has changed, from the value before, the value now, and the spread of the reference.
+
+    `words` are for a kind, for new kinds, for the copies, or for the repeats.
     """
-    start = f"since step {step_text(since)} "
     if not is_share(name):
         in_spreads = f"{(after - before) / spread:+.1f} σ".replace("-", "−")
         size = _relative(before, after) if name in RELATIVE and before > 0 else in_spreads
-        return start + _of_score(name, after > before, size)
-    size = f"{_percent(before)} → {_percent(after)} %"
-    start_of_share = start + ("more " if after > before else "fewer ")
-    flag = next((look for look in FLAGS if look.name == name), None)
-    if flag is not None:
-        return f"{start_of_share}pictures are {flag.high}: {size}"
+        return _of_score(name, after > before, size)
+    if name == COPIED:
+        return say_share(f"are {words}, exactly or nearly", before, after)
+    what = next((look.high or name for look in FLAGS if look.name == name), "")
     if name == NEW_KINDS:
-        like = f", such as {quote(words)}" if words and after > before else ""
-        return f"{start_of_share}samples are far from every kind of the reference{like}: {size}"
+        what = "far from every kind of the reference"
+        what += f", such as {quote(words)}" if words and after > before else ""
+    if what:
+        return say_share(f"are {what}", before, after)
     if name == REPEATS:
-        like = f" ({words})" if words else ""
-        return f"{start_of_share}samples repeat another sample of their step{like}: {size}"
+        return say_share(
+            f"are {words}" if words and after > before else "repeat another sample of their step", before, after
+        )
     kind = f"of {words}" if words.startswith("samples ") else quote(words)
-    return f"{start}the kind {kind} {_of_share(before, after)} ({size})"
+    return f"the kind {kind} {_of_share(before, after)}: {_percent(after)} (before: {_before(before)})"
+
+
+def say_share(what: str, before: float, after: float) -> str:
+    """Return the clause of a share: "38 % are one picture (before: none)"."""
+    return f"{_percent(after)} {what} (before: {_before(before)})"
+
+
+def _before(share: float) -> str:
+    return _percent(share) if share > 0 else "none"
 
 
 GONE, RISEN = 0.1, 2.0  # a kind with .1 of its share before is called gone, with 2 times of it grown
@@ -162,4 +183,5 @@ def _relative(before: float, after: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
+    """Write a share in percent, one below a tenth with a decimal."""
+    return percent(share, int(share < 0.1))

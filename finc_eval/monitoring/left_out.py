@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
@@ -31,6 +32,11 @@ def trace_all(samples: Embeddings, basis: Basis, run: Run) -> Array:
     return np.concatenate(
         [np.empty((0, TRACES)), *(basis.trace(each.rows.cpu()) for each in samples.batches(run.portion))]
     )
+
+
+def to_host(samples: object) -> object:
+    """Return a tensor of embeddings on the host, and anything else, such as pictures on a device, as it is."""
+    return samples.detach().cpu() if isinstance(samples, torch.Tensor) and samples.ndim == 2 else samples
 
 
 def split_broken(samples: Any) -> tuple[Any, Marks | None]:
@@ -131,8 +137,8 @@ def tell_broken(step: float, whole: EvaluationPart, alarms: Sequence[Alarm]) -> 
     if not whole.broken or any(alarm.name == BROKEN for alarm in alarms):
         return []
     size = f"{whole.broken:,} of {whole.brought:,}"
-    text = f"since step {step_text(step)} samples are {BROKEN} (NaN or Inf), and are left out: {size}"
-    return [Alarm(step, BROKEN, text, step, 0.0, whole.broken / whole.brought, finding=BROKEN)]
+    text = f"since step {step_text(step)}: samples are {BROKEN} (NaN or Inf), and are left out: {size}"
+    return [Alarm(step, BROKEN, text, step, 0.0, whole.broken / whole.brought, (step, step), finding=BROKEN)]
 
 
 def say_same_seeds(

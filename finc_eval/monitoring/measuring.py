@@ -11,22 +11,20 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from finc_eval.core.errors import UsageError
 from finc_eval.core.run import Run
-from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.gallery.thumbnails import Thumbnail, thumbnail
 from finc_eval.monitoring.basis import FAR, REPEAT, TRACES, Basis
 from finc_eval.monitoring.causes import count_shared
 from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, join_parts
-from finc_eval.monitoring.exchange import Array, Counts
-from finc_eval.monitoring.followed import FIT, FLAGS, LOOKS, MARK, NEW_KINDS, REPEATS, SCORES, SHARES
+from finc_eval.monitoring.evidence.units import one_of_each
+from finc_eval.monitoring.exchange import Array
+from finc_eval.monitoring.followed import COPIED, FIT, FLAGS, LOOKS, MARK, NEW_KINDS, REPEATS, SCORES, SHARES
 from finc_eval.monitoring.naming import words_for
 from finc_eval.monitoring.seen import MOSTLY, SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends, ShownSamples
 from finc_eval.naming.measured import looked_rows
-from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.naming.repeated import Repeats
 from finc_eval.naming.texture import shared_marks
 from finc_eval.naming.traits import SIDE, TRAITS, Trait, measure_looks
@@ -93,13 +91,6 @@ def measure(
     )
 
 
-def one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Mark one sample of each group, at random."""
-    order = rng.permutation(len(groups))
-    chosen = order[np.unique(groups[order], return_index=True)[1]]
-    return np.isin(np.arange(len(groups)), chosen)
-
-
 def _of_rows(
     rows: torch.Tensor, basis: Basis, rng: np.random.Generator, counted: NDArray[np.bool_], prompts: Groups, run: Run
 ) -> EvaluationPart:
@@ -107,7 +98,7 @@ def _of_rows(
     n = len(rows)
     leaf, _ = basis.tree.assign(rows, run)
     distance = basis.distances(rows, run)
-    has = np.concatenate([basis.members[:, leaf], [distance > basis.far]])
+    has = np.concatenate([basis.members[:, leaf], [distance > basis.far, basis.originals.are_near(rows)]])
     units = rows[torch.from_numpy(rng.permutation(np.flatnonzero(counted)))]
     shares = np.column_stack([has[:, counted].sum(1), np.full(len(has), counted.sum())])
     between = _mean_distances(units, TOGETHER)
@@ -130,7 +121,7 @@ def _of_rows(
 def with_repeats(
     part: EvaluationPart, basis: Basis, seen: SeenRepeats, rng: np.random.Generator, *, is_new: bool = True
 ) -> tuple[EvaluationPart, SeenRepeats, dict[int, float]]:
-    """Count the repeats of an evaluation, and add its samples to all seen.
+    """Count the repeats of an evaluation and its copies that are left out, and add its samples to all seen.
 
     Args:
         part: the evaluation, of all processes.
@@ -146,6 +137,8 @@ def with_repeats(
     both, shares, sums = seen.with_evaluation(own), part.shares.copy(), part.sums.copy()
     again = both.count_last(len(own))
     shares[place] = sums[place] = again, len(own)
+    for counts in (shares, sums):
+        counts[len(basis.nodes) + SHARES.index(COPIED)] += part.known  # of as many
     part = replace(part, shares=shares, sums=sums)
     if not (is_new or again > MOSTLY * len(own)):  # a generator that has collapsed makes old samples of new seeds
         return part, seen, {place: float("nan")}
@@ -274,7 +267,14 @@ def _with_members(
     new = _are_new(own, distance, basis, run)
     flags, looks = (None, None) if values is None else _split_traits(values)
     none = np.zeros(len(rows), bool)
-    shares = [*basis.members[:, leaf], new, repeats.is_again(ALL), *([none] * len(FLAGS) if flags is None else flags)]
+    near = basis.originals.are_near(own)
+    shares = [
+        *basis.members[:, leaf],
+        new,
+        near,
+        repeats.is_again(ALL),
+        *([none] * len(FLAGS) if flags is None else flags),
+    ]
     known = {"distance": distance, FIT: fits} | dict(
         zip(map(_name, LOOKS), looks if looks is not None else (), strict=False)
     )
@@ -333,11 +333,6 @@ def saturation_of(images: Sequence[Image.Image]) -> Array:
     return np.asarray(found.mean(1, dtype=np.float64) ** (1 / ORDER))
 
 
-def numbers_of(names: Sequence[str]) -> Counts:
-    """Return the number of each text among all different ones."""
-    return np.asarray(np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1], np.int64)
-
-
 def nothing(basis: Basis) -> EvaluationPart:
     """Return the part of a process whose samples are all left out."""
     shares = len(basis.nodes) + len(SHARES) + len(FLAGS)
@@ -354,26 +349,22 @@ def nothing(basis: Basis) -> EvaluationPart:
     )
 
 
-def prompts_of(one: Embeddings, prompts: Sequence[str] | None) -> list[str] | None:
-    """Return the prompt of each sample, as given or in a column; None without prompts."""
-    if prompts is not None:
-        if len(prompts) != one.n:
-            raise UsageError(
-                f"there are {plural(len(prompts), 'prompt')} for {plural(one.n, 'sample')}: give one a sample"
-            )
-        return [str(prompt) for prompt in prompts]
-    column = next((name for name in TEXT_COLUMNS if name in one.columns), None)
-    return None if column is None else one.column(column)
-
-
 def without_fitted(part: EvaluationPart, basis: Basis) -> EvaluationPart:
-    """Return what a part of fitted samples says about things that are not fitted: flags, diversity and looks."""
+    """Return what a part of fitted samples says about what is not fitted: copies, flags, diversity and looks."""
     fitted = len(basis.nodes) + len(SHARES)
-    first = fitted + len(FLAGS)
+    first, copied = fitted + len(FLAGS), len(basis.nodes) + SHARES.index(COPIED)
     shares, sums = part.shares.copy(), part.sums.copy()
-    shares[:fitted] = sums[:fitted] = 0
+    own = np.delete(np.arange(fitted), copied)
+    shares[own] = sums[own] = 0
     sums[first] = 0
     return replace(part, shares=shares, sums=sums, scores=(np.empty(0), *part.scores[1:]))
+
+
+def without_copied(part: EvaluationPart, basis: Basis) -> EvaluationPart:
+    """Return a part of the reference without its copies: its samples are originals, or may be of the training set."""
+    place, shares, sums = len(basis.nodes) + SHARES.index(COPIED), part.shares.copy(), part.sums.copy()
+    shares[place] = sums[place] = 0
+    return replace(part, shares=shares, sums=sums)
 
 
 def middles_of(fitted: EvaluationPart, basis: Basis) -> Array:

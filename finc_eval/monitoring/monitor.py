@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from finc_eval.core.errors import IncompatibleError, UsageError, check_finite, check_fraction, check_seed
+from finc_eval.core.errors import IncompatibleError, check_fraction, check_seed
 from finc_eval.core.files.stored import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import plain, structure
@@ -39,9 +38,10 @@ from finc_eval.monitoring.columns import (
 )
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, Evaluations
+from finc_eval.monitoring.evidence.units import numbers_of, one_of_each, prompts_of
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.findings import Follows, findings_of, reached
-from finc_eval.monitoring.followed import FLAGS, SHARES, Alarm, CopiesAtStep
+from finc_eval.monitoring.findings import Followings, Follows
+from finc_eval.monitoring.followed import COPIED, FLAGS, SHARES, Alarm, CopiesAtStep
 from finc_eval.monitoring.left_out import (
     NEW_SEEDS,
     find_left_out,
@@ -50,19 +50,20 @@ from finc_eval.monitoring.left_out import (
     show_left_out,
     split_broken,
     tell_broken,
+    to_host,
     trace_all,
 )
-from finc_eval.monitoring.measuring import measure, nothing, numbers_of, one_of_each, prompts_of, with_repeats
+from finc_eval.monitoring.measuring import measure, nothing, with_repeats
 from finc_eval.monitoring.needed import say_needed
 from finc_eval.monitoring.seen import COPY, SeenRepeats, SeenSamples
 from finc_eval.monitoring.shown import Strips
-from finc_eval.monitoring.steps import step_text
+from finc_eval.monitoring.steps import check_step, step_text
 from finc_eval.naming.measured import left_out_columns
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.prompts.text import fit_to_prompts
 
 SAMPLES = 64  # samples of an evaluation, as long as there was none
-TYPE, LAYOUT = "monitor", 7  # type and layout of the file of a monitor
+TYPE, LAYOUT = "monitor", 8  # type and layout of the file of a monitor
 
 
 class Monitor:
@@ -80,6 +81,8 @@ class Monitor:
     Args:
         reference: samples of step 0, or real samples that the generator should be like: embeddings (n, d), array or
             tensor, or a set in any form that `compare` takes. At least 40; kinds follow from a third of them.
+        train: training set of the generator, in any form that the reference may have; samples near it are copies.
+            Default: copies of the reference count.
         prompts: prompt of each sample of the reference; default: its column "prompt", "caption" or "text".
         extractor: how to embed samples that are not embedded; see `compare`.
         text: how to embed prompts in the space of the samples, for the fit of samples to prompts: a card with a text
@@ -89,7 +92,6 @@ class Monitor:
         run: device, portions, threads and progress.
 
     Attributes:
-        alarms: the alarms so far, in the order of their steps.
         copies: samples that are also in the reference, by step; no alarm judges them.
 
     Raises:
@@ -113,6 +115,7 @@ class Monitor:
         self,
         reference: object,
         *,
+        train: object = None,
         prompts: Sequence[str] | None = None,
         extractor: AnyExtractor = None,
         text: str | None = None,
@@ -123,9 +126,11 @@ class Monitor:
         self._extractor, self._text, self._run = extractor, text, Run.of(run)
         self.alpha, self.seed = check_fraction("alpha", alpha), check_seed(seed)
         one = self._open(reference, "reference")
+        self.space = one.space
         own = prompts_of(one, prompts)
         fitted, rest = divide_reference(one, seed)
-        self.basis = Basis.fit(one, fitted, seed, self._run)
+        originals = None if train is None else self._open(train, "train")
+        self.basis = Basis.fit(one, fitted, seed, self._run, originals)
         self.columns = follow_columns(one, fitted, rest)
         self.prompts = frozenset() if own is None else frozenset(own)
         numbers, fits = None if own is None else numbers_of(own), self._fits(one, own)
@@ -135,12 +140,26 @@ class Monitor:
         )
         self.history = Evaluations.of(whole, middles)
         self.seen = SeenSamples.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
-        self.alarms: list[Alarm] = []
+        self._raised: list[Alarm] = []
+        self._described: tuple[tuple[int, int], list[Alarm]] = (0, 0), []
         self.copies: list[CopiesAtStep] = []
         self.follows: Follows = {}
         self.strips, self._traces = Strips(whole.shown), np.empty((0, 0))
         self.warnings = [*notes_on("the reference", one), *left_out_columns({"the reference": one})]
-        self.space = one.space
+
+    @property
+    def alarms(self) -> list[Alarm]:
+        """Alarms so far, in the order of their steps, each with its start and its size by all evaluations so far."""
+        state = self.history.count, len(self._raised)
+        if self._described[0] != state:
+            self._described = state, self._followings.described(self._raised)
+        return [*self._described[1]]
+
+    @property
+    def _followings(self) -> Followings:
+        words = self.strips.last.words | dict(zip(self.basis.names, self.basis.words, strict=True))
+        words[COPIED] = self.basis.originals.words
+        return Followings(self.history, self.names, words, by_name(self.columns))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -168,7 +187,7 @@ class Monitor:
             UsageError: the step is not a number, or not after the last one.
             IncompatibleError: the samples are of another extractor, or have another number of entries.
         """
-        step = self._check_step(step)
+        step = check_step(step, self.steps)
         return self.add(step, [self.measure(samples, prompts=prompts)])
 
     def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> EvaluationPart:
@@ -180,7 +199,7 @@ class Monitor:
             samples: samples, in any form that the reference may have.
             prompts: prompt of each sample; default: the column of the samples.
         """
-        samples, unread = split_broken(_on_host(samples))
+        samples, unread = split_broken(to_host(samples))
         if unread is not None and unread.all():
             return replace(self._nothing, broken=len(unread))
         one = self._open(samples, "samples")
@@ -228,7 +247,7 @@ class Monitor:
             UsageError: the step is not a number, or not after the last one, or the parts are not a list of parts.
             IncompatibleError: a part was measured by another monitor.
         """
-        step = self._check_step(step)
+        step = check_step(step, self.steps)
         whole = self.history.join(parts)
         self.warnings += [f"step {step_text(step)}: {note}" for note in notes_once(whole.notes, self.warnings)]
         seen = self.seen.seen_before(whole.traces, np.minimum(self.history.samples, TRACED))
@@ -238,7 +257,7 @@ class Monitor:
             warnings.warn(text, stacklevel=3)
         self.copies += [CopiesAtStep(step, whole.known, whole.brought)] if whole.known else []
         self.strips.add_left_out(whole.shown)
-        found = tell_broken(step, whole, self.alarms)
+        found = tell_broken(step, whole, self._raised)
         if not is_left_out:
             is_new, rng = self._warn_of_seeds(step, whole), np.random.default_rng([self.seed, self.history.count, 1])
             whole, self.repeats, score = with_repeats(whole, self.basis, self.repeats, rng, is_new=is_new)
@@ -246,7 +265,7 @@ class Monitor:
             self.seen = self.seen.with_evaluation(whole.traces)
             self.strips.add(step, whole.shown)
             found += self._new_alarms(step)
-        self.alarms += found
+        self._raised += found
         return found
 
     def _warn_of_seeds(self, step: float, whole: EvaluationPart) -> bool:
@@ -259,23 +278,13 @@ class Monitor:
         self._traces = whole.traces
         return not text
 
-    def _check_step(self, step: float) -> float:
-        step = check_finite("step", step)
-        if self.history.count and step <= self.history.steps[-1]:
-            raise UsageError(
-                f"step {step_text(step)} comes after step {step_text(self.history.steps[-1])}: pass steps in ascending "
-                "order, or load the monitor that was saved before it"
-            )
-        return step
-
     def _new_alarms(self, step: float) -> list[Alarm]:
         """Return an alarm for each thing with enough evidence that follows from nothing with an alarm."""
-        words = self.strips.last.words | dict(zip(self.basis.names, self.basis.words, strict=True))
-        said = {one.name: one.finding for one in self.alarms}
-        new = reached(step, self.history, self.names, words, said, self.alpha, by_name(self.columns))
+        told = self.alarms
+        new = self._followings.reached(step, told, self.alpha)
         scored = [one.name for one in self.columns if not one.is_flag]
         overlap = overlap_with(self.columns, self.basis.overlap)
-        chosen, earlier = Causes(self.history, self.names, overlap, scored).choose(new, self.alarms, self.follows)
+        chosen, earlier = Causes(self.history, self.names, overlap, scored).choose(new, told, self.follows)
         for alarm, cause in (*chosen, *reversed(earlier)):  # of several causes, the first counts
             if alarm is cause:
                 self.follows.pop(alarm.name, None)
@@ -294,25 +303,20 @@ class Monitor:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Findings of the alarms, each cause once, and copies of the reference."""
+        """Findings of the alarms, each cause once, the largest first, and copies of the reference."""
         kinds = self.basis.kind_ids
-        return findings_of(self.alarms, self.copies, self.follows, self.strips.ids_of, kinds, by_name(self.columns))
+        return self._followings.findings(self.alarms, self.copies, self.follows, self.strips.ids_of, kinds)
 
     @property
     def result(self) -> Course:
         """The course of everything so far, as a result: page, JSON, Markdown, CSV."""
-        return course_of(
-            self.history,
-            self.names,
-            self.alarms,
-            self.findings,
-            self.strips.pictures,
-            self.basis.noise,
-            self.needed,
-            self.alpha,
-            self.warnings,
-            self.copies,
-        )
+        shown = self.strips.pictures, self.basis.noise, self.needed, self.alpha, self.warnings, self.copies
+        return course_of(self.history, self.names, self.alarms, self.findings, *shown, self.basis.unions)
+
+    @property
+    def keep(self) -> float | None:
+        """Step to keep; None without an evaluation, and if all of them copy, repeat or have collapsed."""
+        return self.result.keep
 
     @property
     def needed(self) -> str:
@@ -339,7 +343,7 @@ class Monitor:
         with new_file(path, TYPE, LAYOUT) as file:
             file.header["monitor"] = {"alpha": self.alpha, "seed": self.seed, "space": self.space}
             file.header["columns"] = [plain(one) for one in self.columns]
-            file.header["alarms"] = [plain(one) for one in self.alarms]
+            file.header["alarms"] = [plain(one) for one in self._raised]
             file.header["copies"] = [plain(one) for one in self.copies]
             file.header["follows"] = self.follows
             file.header["warnings"] = self.warnings
@@ -371,7 +375,8 @@ class Monitor:
             header = file.header["monitor"]
             found.alpha, found.seed = check_fraction("alpha", header["alpha"]), check_seed(header["seed"])
             found.space, found.prompts = str(header["space"]), frozenset(file.texts("prompts").all())
-            found.alarms = [structure(Alarm, one, str(path)) for one in file.header["alarms"]]
+            found._raised = [structure(Alarm, one, str(path)) for one in file.header["alarms"]]
+            found._described = (0, 0), []
             found.copies = [structure(CopiesAtStep, one, str(path)) for one in file.header["copies"]]
             found.follows = {str(one): (str(a), str(b)) for one, (a, b) in file.header["follows"].items()}
             found.warnings, found._traces = [str(one) for one in file.header["warnings"]], np.empty((0, 0))
@@ -387,8 +392,3 @@ class Monitor:
 
     def __repr__(self) -> str:
         return f"Monitor({plural(self.history.count, 'evaluation')}, {plural(len(self.alarms), 'alarm')})"
-
-
-def _on_host(samples: object) -> object:
-    """Return a tensor of embeddings on the host, and anything else, such as pictures on a device, as it is."""
-    return samples.detach().cpu() if isinstance(samples, torch.Tensor) and samples.ndim == 2 else samples

@@ -37,7 +37,7 @@ def evaluations_needed(shift: float, reference: int, samples: int, things: int, 
     for counts in np.array_split(np.arange(1, MOST_EVALUATIONS + 1), 10):
         evaluation = np.arange(counts[-1])[:, None]
         known = np.where(evaluation < counts, scores[: len(evaluation), None], np.nan)
-        reached = counts[weigh(known).log_e >= needed]
+        reached = counts[weigh(known) >= needed]
         if len(reached):
             return int(reached[0])
     return None

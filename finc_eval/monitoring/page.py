@@ -10,7 +10,7 @@ from markupsafe import Markup
 from finc_eval.core.words import join_words, plural
 from finc_eval.findings.finding import Finding
 from finc_eval.monitoring.course import Course, Followed
-from finc_eval.monitoring.followed import Alarm
+from finc_eval.monitoring.followed import Alarm, start_text
 from finc_eval.monitoring.steps import step_text
 from finc_eval.report import Page
 from finc_eval.report.drawings import Axis, drawing, line, mark, text
@@ -27,10 +27,10 @@ WIDTH, HEIGHT, LEFT, EDGE = 520, 110, 60, 22  # pixels of a drawing, and around 
 HOW = (
     "Each evaluation was compared to the reference and to all evaluations before. An alarm holds at every evaluation: "
     "if nothing had changed, the probability that any alarm were ever raised is at most α, over all followed things "
-    "and all evaluations. Evidence is an e-value, adjusted for all followed things; an alarm is raised at 1/α. Shares "
-    "of kinds are in percent, and unions of kinds stand beside their parts. What follows from a cause has no alarm. "
-    "Distances are between means of random Fourier features, squared and without bias, so that equal laws have a "
-    "distance around 0."
+    "and all evaluations. Evidence is an e-value, adjusted for all followed things; an alarm is raised at 1/α. The "
+    "start of a change and its value now have intervals of 95 %. A union of kinds is listed if it has an alarm. What "
+    "follows from a cause has no alarm. Distances are between means of random Fourier features, squared and without "
+    "bias, so that equal laws have a distance around 0."
 )
 
 
@@ -38,9 +38,10 @@ def says(course: Course) -> dict[str, str]:
     """Return the samples that no alarm judges, the alarms, and which step to keep."""
     copies = [finding.text for finding in course.findings if finding.kind == "copy"]
     found = {"copies": _sentence(copies)} if copies else {}
-    found["alarms"] = _say_findings(course)
-    if course.keep is not None:
-        found["keep"] = f"Keep step {step_text(course.keep)}. {course.why}"
+    if alarms := _say_findings(course):
+        found["alarms"] = alarms
+    if course.steps:
+        found["keep"] = course.why if course.keep is None else f"Keep step {step_text(course.keep)}. {course.why}"
     return found
 
 
@@ -51,8 +52,10 @@ def _sentence(clauses: Sequence[str]) -> str:
 
 def _say_findings(course: Course) -> str:
     found = [finding.text for finding in course.findings if finding.kind != "copy"]
-    if not found:
+    if not found and not course.alarms:
         return f"No alarm in {plural(len(course.steps), 'evaluation')}."
+    if not found:  # an alarm of copies is said
+        return ""
     more = len(found) - NAMED
     return _sentence([*found[:NAMED], *([plural(more, "further finding")] if more > 0 else [])])
 
@@ -91,9 +94,10 @@ def _alarms(course: Course) -> TextTable:
         {
             "What": lambda finding: finding.name,
             "Raised at step": of_alarm(lambda alarm: step_text(alarm.step)),
+            "Since step": of_alarm(lambda alarm: start_text(alarm.since, alarm.began)),
             "What has changed": lambda finding: finding.text,
             "Before": of_alarm(lambda alarm: number(alarm.before)),
-            "Since then": of_alarm(lambda alarm: number(alarm.after)),
+            "Now": of_alarm(lambda alarm: number(alarm.after)),
             "Last evaluation": of_alarm(lambda alarm: _value(last.get(alarm.name))),
             "What follows from it": lambda finding: join_words(finding.explains) or "–",
             "Samples": lambda finding: ", ".join(finding.ids[:NAMED]) or "–",

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from finc_eval.core.errors import UsageError, did_you_mean
+from finc_eval.core.errors import UsageError, check_finite, did_you_mean
 from finc_eval.core.words import join_words, quote
 from finc_eval.monitoring.numbered import ENDS, Field, NumberKind, are_grouped, fields_of, number_in, split_dates
 
@@ -51,6 +51,17 @@ def order_steps(names: Iterable[str], given: Collection[str] = ()) -> dict[float
 def step_text(step: float) -> str:
     """Write a step with all of its digits: 1500000, and not 1.5e+06."""
     return f"{step:.0f}" if float(step).is_integer() else f"{step:g}"
+
+
+def check_step(step: float, before: Sequence[float]) -> float:
+    """Return a step that comes after all before; raise an error for any other."""
+    step = check_finite("step", step)
+    if before and step <= before[-1]:
+        raise UsageError(
+            f"step {step_text(step)} comes after step {step_text(before[-1])}: pass steps in ascending order, or load "
+            "the monitor that was saved before it"
+        )
+    return step
 
 
 def _parts(name: str) -> list[str]:

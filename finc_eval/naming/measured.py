@@ -12,11 +12,14 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
+from finc_eval.embeddings.stored.turned import TURNED, TurnedRows, Turner
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.columns import ColumnMeasurer, ColumnValues, RegisteredColumn, join_columns, registered_columns
 from finc_eval.naming.explained import TAIL
+from finc_eval.naming.likeness import LIKENESS, measure_likeness
 from finc_eval.naming.numbers import Parts, Rows, read_numbers, say_left_out
 from finc_eval.naming.properties import smallest_hashes
 from finc_eval.naming.questions import MOTION
@@ -36,6 +39,7 @@ class Measured:
 
     rows: NDArray[np.int64]  # indices of the samples in the set, shape (m,)
     values: Array  # shape (m, traits)
+    pictures: PictureLooks | None = None  # what the pictures of these samples show
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +48,9 @@ class PictureLooks:
 
     values: Array  # built-in traits, shape (n, traits)
     residuals: NDArray[np.int8]  # what is left without the picture itself, in which marks are looked for, (n, SIDE²)
+    likeness: NDArray[np.float32]  # likeness of pictures to themselves, shape (n, 5); see `measure_likeness`
     columns: dict[RegisteredColumn, ColumnValues]  # columns that a user registered
+    turned: TurnedRows | None = None  # embeddings of some of the pictures upside down
 
 
 MeasuredSets = tuple[tuple[Trait, ...], dict[str, Measured]]  # traits, and measurements by set
@@ -61,20 +67,23 @@ def left_out_columns(sets: Mapping[str, Embeddings], used: Collection[str | None
 
 
 def measure_sets(
-    sets: Mapping[str, Embeddings], pictures: Mapping[str, PictureLooks | None] = MappingProxyType({})
+    sets: Mapping[str, Embeddings],
+    pictures: Mapping[str, PictureLooks | None] = MappingProxyType({}),
+    run: Run | None = None,
 ) -> MeasuredSets:
     """Measure the samples of `looked_rows` of each set in all traits that all sets have.
 
-    `pictures` has what `measure_pictures` returns for some of the sets, where it is known.
+    `pictures` has what `measure_pictures` returns for some of the sets, where it is known; see there for `run`.
     """
     rows = {label: looked_rows(samples) for label, samples in sets.items()}
-    of_pictures = _pictures(sets, pictures)
+    seen = _see_all(sets, pictures, run)
+    of_pictures = _join_pictures(seen) if seen else None
     parts = [part for part in (_motion(sets, rows), of_pictures, read_numbers(sets, rows)) if part is not None]
     if len(sets) < 2 or not parts:
         return (), {}
     traits = tuple(trait for found, _ in parts for trait in found)
     return traits, {
-        label: Measured(of_set, np.concatenate([values[label] for _, values in parts], 1))
+        label: Measured(of_set, np.concatenate([values[label] for _, values in parts], 1), seen.get(label))
         for label, of_set in rows.items()
     }
 
@@ -87,27 +96,40 @@ def _motion(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
     return LOOKS_OF_CLIPS, {label: measure_clips(values) for label, values in found.items()}
 
 
-def measure_pictures(samples: Embeddings) -> PictureLooks | None:
-    """Measure the pictures of `looked_rows` of a set; None if they are not at hand."""
+def measure_pictures(samples: Embeddings, run: Run | None = None) -> PictureLooks | None:
+    """Measure the pictures of `looked_rows` of a set, each decoded once; None if they are not at hand.
+
+    With a `run`, on whose device they are embedded, some of them are also embedded upside down; see `Turner`.
+    """
     rows = looked_rows(samples)
-    return _measure_at(samples, rows, column_measurer(samples, rows))
+    turner = None
+    if run is not None and samples.are_images:
+        turner = Turner.of(samples.space, samples.content(), rows, smallest_hashes(samples, TURNED), run)
+    return _measure_at(samples, rows, column_measurer(samples, rows), turner)
 
 
-def _measure_at(samples: Embeddings, rows: NDArray[np.int64], columns: ColumnMeasurer) -> PictureLooks | None:
+def _measure_at(
+    samples: Embeddings, rows: NDArray[np.int64], columns: ColumnMeasurer, turner: Turner | None = None
+) -> PictureLooks | None:
     """Measure the pictures of some samples, a few at a time; None if they are not at hand.
 
     `rows` has the indices of the samples, shape (n,), and `columns` measures what users registered.
     """
     parts = [(np.empty((0, len(TRAITS))), np.empty((0, SIDE**2), np.int8))]
+    likeness = [np.empty((0, len(LIKENESS)), np.float32)]
     for start in range(0, len(rows), 64):  # pictures in memory
         images = samples.images_at(rows[start : start + 64])
         if images is None:
             return None
         parts.append(measure_looks(images))
+        likeness.append(np.stack([measure_likeness(image) for image in images]))
         columns.add(range(start, start + len(images)), images)
+        if turner is not None:
+            turner.add(start, images)
     columns.keep()
     values, residuals = (np.concatenate(some) for some in zip(*parts, strict=True))
-    return PictureLooks(values, residuals, columns.found)
+    turned = None if turner is None else turner.keep()
+    return PictureLooks(values, residuals, np.concatenate(likeness), columns.found, turned)
 
 
 def column_measurer(samples: Embeddings, rows: NDArray[np.int64]) -> ColumnMeasurer:
@@ -130,24 +152,30 @@ def measure_rows(samples: Embeddings, rows: NDArray[np.int64]) -> Array | None:
     return None if found is None else found.values[:, [trait.name != "mark" for trait in TRAITS]]
 
 
-def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks | None]) -> Parts | None:
-    """Join the measurements of pictures of all sets; None where those of a set are not at hand."""
-    values: dict[str, Array] = {}
-    residuals: list[NDArray[np.int8]] = []
-    columns: list[dict[RegisteredColumn, ColumnValues]] = []
+def _see_all(
+    sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks | None], run: Run | None
+) -> dict[str, PictureLooks]:
+    """Return the measurements of the pictures of all sets; none of any where those of a set are not at hand."""
+    seen: dict[str, PictureLooks] = {}
     for label, samples in sets.items():
-        found = known[label] if label in known else measure_pictures(samples)
+        found = known[label] if label in known else measure_pictures(samples, run)
         if found is not None and not {*registered_columns()} <= {*found.columns}:  # registered since it was measured
-            found = measure_pictures(samples)
+            found = measure_pictures(samples, run)
         if found is None:
-            return None
-        values[label] = found.values.copy()
-        residuals.append(found.residuals)
-        columns.append({column: found.columns[column] for column in registered_columns()})
+            return {}
+        seen[label] = found
+    return seen
+
+
+def _join_pictures(seen: Mapping[str, PictureLooks]) -> Parts:
+    """Join the measurements of pictures of all sets, among which marks are looked for."""
+    values = {label: found.values.copy() for label, found in seen.items()}
+    columns = [{column: found.columns[column] for column in registered_columns()} for found in seen.values()]
     ends = np.cumsum([len(value) for value in values.values()])[:-1]
     place = [trait.name for trait in TRAITS].index("mark")
-    for table, marked in zip(values.values(), np.split(marks(np.concatenate(residuals)), ends), strict=True):
-        table[:, place] = marked
+    marked = np.split(marks(np.concatenate([found.residuals for found in seen.values()])), ends)
+    for table, of_set in zip(values.values(), marked, strict=True):
+        table[:, place] = of_set
     asked, of_users = join_columns(columns, [*map(len, values.values())])
     joined = zip(values.items(), of_users, strict=True)
     return (*asked, *TRAITS), {label: np.concatenate([users, looks], 1) for (label, looks), users in joined}

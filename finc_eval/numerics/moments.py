@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
-from typing import Self
+from typing import Any, Self
 
 import torch
 
@@ -57,8 +56,7 @@ class Moments:
     def _multiply(self) -> None:
         """Add the products of the vectors that wait."""
         if not self._second:
-            shapes = [(min(MOMENT_BLOCK, self.size - start), self.size - start) for start in _starts(self.size)]
-            self._second = [self.first.new_zeros(shape) for shape in shapes]
+            self._second = [self.first.new_zeros(shape) for shape in _shapes(self.size)]
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
@@ -75,14 +73,29 @@ class Moments:
             torch.add(mine, others.to(mine.device), out=block)
         return total
 
-    def to(self, device: torch.device) -> Self:
-        """Return the same moments on another device."""
-        moved = copy(self)
-        moved.first = self.first.to(device)
-        moved._second, moved._waiting = (
-            [tensor.to(device) for tensor in held] for held in (self._second, self._waiting)
-        )
+    def to(self, device: torch.device, *, copy: bool = False) -> Self:
+        """Return the same moments on another device; `copy`: with sums of their own where it is the same device."""
+        moved = type(self)(0, self.precision, device)
+        moved.n, moved.first = self.n, self.first.to(device, copy=copy)
+        moved._second = [block.to(device, copy=copy) for block in self._second]
+        moved._waiting = [rows.to(device) for rows in self._waiting]
         return moved
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the sums as arrays, and of the symmetric sum the half: a pickle has no number twice."""
+        halves = [upper(block) for block in self._second]
+        arrays = {"first": [self.first], "second": halves, "waiting": self._waiting}
+        held = {name: [tensor.cpu().numpy() for tensor in tensors] for name, tensors in arrays.items()}
+        return held | {"n": self.n, "precision": self.precision}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.n, self.precision = state["n"], state["precision"]
+        # Copies: an engine may lend the memory of arrays for reading alone.
+        (self.first,) = (torch.tensor(array) for array in state["first"])
+        halves = map(torch.tensor, state["second"])
+        shapes = _shapes(self.size) if state["second"] else []
+        self._second = [from_upper(half, *shape) for half, shape in zip(halves, shapes, strict=True)]
+        self._waiting = [torch.tensor(rows) for rows in state["waiting"]]
 
     def mean(self) -> torch.Tensor:
         """Return E[y], shape (size,)."""
@@ -142,3 +155,8 @@ def from_upper(numbers: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
 
 def _starts(size: int) -> range:
     return range(0, size, MOMENT_BLOCK)
+
+
+def _shapes(size: int) -> list[tuple[int, int]]:
+    """Return the shapes of the block rows that are kept."""
+    return [(min(MOMENT_BLOCK, size - start), size - start) for start in _starts(size)]

@@ -68,14 +68,14 @@ class Mapped(Pictured):
         """Return the result without what does not differ."""
         raise NotImplementedError
 
-    def members(self, kind: str) -> dict[str, tuple[str, ...]]:
+    def members(self, kind: object) -> dict[str, tuple[str, ...]]:
         """Return the ids of the samples on the map that are of a kind or under a heading, by set, from typical to odd.
 
         They are all members of sets of at most 4 000 samples in all, and of larger sets a random sample of them. Of a
         direction or a look, they are the samples that the result keeps: the most typical.
 
         Args:
-            kind: id of a kind, a heading or a direction, such as "k12", or name of a look.
+            kind: a kind, a heading, a direction or a look of the result, or its id, such as "k12", or name.
 
         Raises:
             UsageError: the result has no such kind.
@@ -86,13 +86,16 @@ class Mapped(Pictured):
             >>> from finc_eval.demo import example_sets
             >>> comparison = fe.compare(*example_sets(), features=500)
             >>> first = comparison.kinds[0]
-            >>> len(comparison.members(first.id)["gen"]) == first.shares["gen"].count
+            >>> len(comparison.members(first)["gen"]) == first.shares["gen"].count
             True
         """
         known = {members.id: members for members in self.member_lists()}
-        if kind not in known:
-            raise UsageError(f"the result has no kind {kind!r}{did_you_mean(kind, known)}: take an id of its list")
-        return {label: tuple(ids) for label, ids in known[kind].ids.items()}
+        name = kind if isinstance(kind, str) else getattr(kind, "id", getattr(kind, "name", None))
+        if not isinstance(name, str):
+            raise UsageError(f"kind must be a kind of the result, or its id, got {type(kind).__name__}: pass kinds[0]")
+        if name not in known:
+            raise UsageError(f"the result has no kind {name!r}{did_you_mean(name, known)}: take an id of its list")
+        return {label: tuple(ids) for label, ids in known[name].ids.items()}
 
     def member_lists(self) -> list[Members]:
         """Return the members of all kinds and headings, as `members` does.

@@ -108,7 +108,7 @@ class Pairing:
     is_whole: bool  # whether samples of a block are grouped further, so that they are not independent
     # samples of other values, by label, and numbers of these values, from the number of blocks on; only of sets that
     # have such samples
-    apart: dict[str, tuple[Embeddings, NDArray[np.int64]]] = field(default_factory=dict)
+    apart: dict[str, tuple[Subset, NDArray[np.int64]]] = field(default_factory=dict)
 
     def of(self, *labels: str) -> Pairing:
         """Return the pairing of some of the sets, in this order."""
@@ -116,6 +116,16 @@ class Pairing:
         sets = {label: self.sets[label] for label in labels}
         apart = {label: self.apart[label] for label in labels if label in self.apart}
         return Pairing(info, self.names, sets, {label: self.block[label] for label in labels}, self.is_whole, apart)
+
+    def block_of_all(self, label: str) -> NDArray[np.int64]:
+        """Return the block of each sample of a set, shape (n,); values that a set lacks are blocks of their own."""
+        if label not in self.apart:
+            return self.block[label]
+        rest, numbers = self.apart[label]
+        found = np.empty(len(self.block[label]) + len(numbers), np.int64)
+        found[rest.rows] = numbers
+        found[np.setdiff1d(np.arange(len(found)), rest.rows)] = self.block[label]
+        return found
 
     @property
     def fitted_to(self) -> list[Embeddings]:
@@ -171,7 +181,7 @@ def _pair(
     others = np.setdiff1d([*every, ""], shared)
     paired: dict[str, Embeddings] = {}
     block, info = {}, {}
-    apart: dict[str, tuple[Embeddings, NDArray[np.int64]]] = {}
+    apart: dict[str, tuple[Subset, NDArray[np.int64]]] = {}
     for label, embeddings in sets.items():
         rows = np.flatnonzero(inside[label])
         part = embeddings if len(rows) == embeddings.n else Subset(embeddings, rows)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from finc_eval.prompts.table import PROMPTS_SHOWN, Prompt, PromptDifferences, Word
+from finc_eval.core.words import percent
+from finc_eval.prompts.result import PROMPTS_SHOWN, Prompt, PromptDifferences, Word
 from finc_eval.prompts.text import Fit
 from finc_eval.report.exports.outline import Cell, TextTable
 from finc_eval.report.formats import p_value
@@ -20,6 +21,8 @@ OF_FIT = (
     "CLIPScore: 2.5 times the cosine of image and prompt in the space of the model, or 0. Difference, of fit: mean "
     "difference of both sets' CLIPScores."
 )
+
+OF_CELLS = "Shares are of the pictures of these prompts. A look is had by pictures beyond 95 % of the reference."
 
 
 def prompt_tables(result: PromptDifferences | None, titles: Mapping[str, str]) -> list[TextTable]:
@@ -53,6 +56,8 @@ def prompt_tables(result: PromptDifferences | None, titles: Mapping[str, str]) -
             [[*row[:4], *_fit(prompt.fit), *row[4:]] for row, prompt in zip(prompts, result.prompts, strict=False)],
         ),
     ]
+    if result.cells:
+        tables.insert(1, _cell_table(result, titles))
     if result.fit is not None:
         fits = [
             [name, f"{result.fits[label].value:.3f}", _ends(result.fits[label].interval), ""]
@@ -62,6 +67,30 @@ def prompt_tables(result: PromptDifferences | None, titles: Mapping[str, str]) -
         columns = ["Set", "CLIPScore", "Interval", "p"]
         tables.append(TextTable(f"Fit of images to their {result.column}s", columns, fits))
     return tables
+
+
+def _cell_table(result: PromptDifferences, titles: Mapping[str, str]) -> TextTable:
+    """Return what pictures of prompts with a word have more often in one set."""
+    rows: list[list[Cell | str]] = [
+        [
+            Cell(cell.title, samples=[*cell.sets.items()]),
+            cell.name,
+            cell.what,
+            f"{cell.prompts:,}",
+            *(percent(share, 0) for share in (cell.share_gen, cell.share_ref)),
+            p_value(cell.p_value),
+        ]
+        for cell in result.cells
+    ]
+    shares = [f"Share, {name}" for name in titles.values()]
+    columns = ["Word", "Pictures are or have", "By", f"{result.column.capitalize()}s", *shares, "Adj. p"]
+    return TextTable(
+        f"What pictures of {result.column}s with a word have more often",
+        columns,
+        rows,
+        words=columns[1:3],
+        legend=OF_CELLS,
+    )
 
 
 def _fit(fit: Fit | None) -> list[str]:

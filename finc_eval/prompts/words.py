@@ -138,7 +138,7 @@ def choose(
         largest = np.abs(drawn).max(1)[:, None]
         p_values = bonferroni(share_as_large(np.abs(z), largest), part=part)
         alone = np.flatnonzero((share_as_large(np.abs(z), np.abs(drawn)) <= ALPHA) & (z != 0))
-        word = _clearest(phrases, has, alone, z, data, prompt, largest, part, known)
+        word = clearest(phrases, has, alone, z, data, prompt, largest, part, known)
         if word is None:
             return
         rows = np.flatnonzero(np.asarray(has[:, [word]].todense()).ravel())
@@ -150,7 +150,7 @@ def choose(
             data = data - np.median(data, axis=0)
 
 
-def _clearest(
+def clearest(
     phrases: Phrases,
     has: csr_matrix,
     words: NDArray[np.int64],

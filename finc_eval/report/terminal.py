@@ -1,14 +1,19 @@
-"""Tables on the terminal: names and prose are wrapped to fit, and long names cut; numbers and ids never are."""
+"""Results on the terminal, in a few lines or with all tables.
+
+In tables names and prose are wrapped to fit, and long names cut; numbers and ids never are.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
+import textwrap
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from shutil import get_terminal_size
 
 from finc_eval.core.terminal import visible
-from finc_eval.core.words import one_line
+from finc_eval.core.words import join_words, one_line, plural
 from finc_eval.report.exports.outline import Outline, TextTable
 
 PLAIN_WIDTH = 100
@@ -19,8 +24,10 @@ PLAIN = str.maketrans(
 )
 """ASCII for the signs of a table, where the reader is a log."""
 
+MAX_COLUMNS = 120  # characters of a line of a short text
 MAX_NAME_LINES = 3  # lines of a name
 BREAK = re.compile(r" (?!%)")  # space at which a name may be wrapped: a number keeps its sign
+HARD_SPACE = "\u00a0"  # space at which no line ends
 BORDER = 3  # characters between two columns; a table has one more at its end
 
 
@@ -74,6 +81,66 @@ def print_table(
             sized = zip(places, widths, strict=True)
             table.add_row(*(_fold(row[i], width, cut) if columns[i] in names else row[i] for i, width in sized))
         console.print(table)
+
+
+def brief(outline: Outline, lines: int, width: int = MAX_COLUMNS) -> list[str]:
+    """Return what was found, and what else there is room for, in at most so many lines of at most `width` characters.
+
+    What was found comes first, in a line or more for each sentence. The first table follows if it fits, and then the
+    notes that fit. The last line counts what is left out.
+    """
+    told, left = _wrapped_findings(outline, lines - 1, width), Counter[str]()
+    for place, table in enumerate(outline.tables):
+        drawn = aligned([table.columns, *table.texts(small=False)]) if place == 0 else []
+        if table.rows and drawn and len(told) + len(drawn) < lines and max(map(len, drawn)) <= width:
+            told += drawn
+        else:
+            left["table"] += 1
+    for sentence in dict.fromkeys([*(f"note: {warning}" for warning in outline.warnings), *outline.details]):
+        note = wrap(one_line(visible(sentence)), width)
+        if len(told) + len(note) < lines:
+            told += note
+        else:
+            left["note"] += 1
+    counts = join_words([plural(count, thing) for thing, count in left.items()])
+    return [*told, *([f"{counts}: --verbose"] if left else [])]
+
+
+def _wrapped_findings(outline: Outline, lines: int, width: int) -> list[str]:
+    """Return what was found, a sentence below the other, or as a paragraph if they are too many; the end is cut."""
+    more = [f"Also found: {', '.join(outline.counted)}."] if outline.counted else []
+    sentences = [one_line(visible(sentence)) for sentence in (*outline.says.values(), *more)]
+    told = [line for sentence in sentences for line in wrap(sentence, width)]
+    if len(told) > lines:
+        told = wrap(" ".join(sentences), width)
+    if len(told) > lines:
+        told = [*told[: lines - 1], f"{told[lines - 1][: width - 1]}…"]
+    return told
+
+
+def wrap(sentence: str, width: int = MAX_COLUMNS) -> list[str]:
+    """Return a sentence in lines of at most `width` characters; a number stays with its percent sign.
+
+    Example:
+        >>> from finc_eval.report.terminal import wrap
+        >>> wrap("30 % is in color", width=9)
+        ['30 % is', 'in color']
+    """
+    kept = sentence.replace(" %", f"{HARD_SPACE}%")
+    return [line.replace(f"{HARD_SPACE}%", " %") for line in textwrap.wrap(kept, width, break_on_hyphens=False)]
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a line for each row, with the cells of a column below each other.
+
+    Example:
+        >>> from finc_eval.report.terminal import aligned
+        >>> aligned([["set", "share"], ["gen", "5 %"]])
+        ['set  share', 'gen  5 %']
+    """
+    texts = [[one_line(visible(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    return ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in texts]
 
 
 def print_outline(outline: Outline) -> None:

@@ -13,6 +13,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_first, join_words, percent, percent_range, plural, predicate
 from finc_eval.findings.finding import OF_TRAITS, Finding
+from finc_eval.naming.evidence import MOST
 from finc_eval.same_ids.measures import psnr
 from finc_eval.same_ids.worse import Margin
 
@@ -142,6 +143,10 @@ class ById(Record, Shown):
         return next(
             (finding for finding in self.findings if finding.kind == "pair" or OTHER_PICTURES in finding.explains), None
         )
+
+    def explains(self, finding: Finding) -> bool:
+        """Return whether a part of pictures is what most broken pairs show: most pictures that show it are theirs."""
+        return finding.kind == "part" and np.isin(finding.ids, self.broken).sum() >= MOST * max(len(finding.ids), 1)
 
     @property
     def doubt(self) -> str:

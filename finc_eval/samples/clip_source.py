@@ -183,7 +183,8 @@ class RowClips(Source):
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         groups = list(group_by_video(numbers, self._clip))
         for group, row in zip(groups, self._rows([video for video, _ in groups]), strict=True):
-            yield from _windows_of_row(names_of(self.ids, self._clip, group), row, self._clip, group[1])
+            names = names_of(self.ids, self._clip, group)
+            yield from windows_of_row(names, row, self._clip, group[1], pixels_digest(row))
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         groups = list(group_by_video(numbers, self._clip))
@@ -206,7 +207,10 @@ def check_clips(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
         raise DataError(f"{what_it_is}: it holds no pixels")
 
 
-def _windows_of_row(names: Sequence[str], row: Pixels, clip: Clip, windows: Sequence[int]) -> Iterator[Sample]:
+def windows_of_row(
+    names: Sequence[str], row: Pixels, clip: Clip, windows: Sequence[int], content: bytes
+) -> Iterator[Sample]:
+    """Yield windows of one video, (frames, height, width, 3), with these ids and the digest of its pixels."""
     height, width = row.shape[1:3]
 
     def decoded() -> Iterator[DecodedWindow]:
@@ -215,4 +219,4 @@ def _windows_of_row(names: Sequence[str], row: Pixels, clip: Clip, windows: Sequ
             encoding = Encoding("array", "RGB", width, height, all(map(is_gray, pixels)), frames=len(row))
             yield DecodedWindow(pixels, times, encoding)
 
-    return decode_windows(names, decoded(), [pixels_digest(row)] * len(windows))
+    return decode_windows(names, decoded(), [content] * len(windows))

@@ -70,7 +70,7 @@ def merge(
         >>> parts[1].name
         'gen.2-of-3.h5'
         >>> fe.merge(parts, "gen.h5")
-        EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
+        EmbeddingCache('gen.npz', n=50, dim=2352, 'pixels')
     """
     if isinstance(shards, str | Path):
         raise UsageError(f"shards must be a list of paths, one or more, got {shards!r}")
@@ -246,21 +246,23 @@ def _samples(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
 
 def _join_cells(paths: Iterable[Path], space: str, new: NewFile) -> None:
     """Write the cells that one process would have kept; each shard has the smallest hashes among its own ids."""
+    with _open(first := next(iter(paths))) as file, content_of(first, AGAIN):
+        shape = CellBlock(file, 0, space).shape
     names = (name for name, _ in _samples(paths))
-    chosen = rows_with_cells(string_hashes(part) for part in iter(lambda: [*islice(names, SAMPLES)], []))
-    before = rows_before = channels = 0
+    chosen = rows_with_cells((string_hashes(part) for part in iter(lambda: [*islice(names, SAMPLES)], [])), shape[0])
+    before = rows_before = 0
     rows, kept = list[NDArray[np.int64]](), list[NDArray[np.bool_]]()
     for path in paths:
         with _open(path) as file, content_of(path, AGAIN):
             n, failed = len(file.stored(DIGESTS)), file.array(FAILED, None, dtype="<i8")
             block = CellBlock(file, n - len(failed), space)
-            own, channels = block.rows(), block.channels
+            own = block.rows()
             # Samples that failed have numbers, and no rows.
             numbers = own + np.searchsorted(failed - np.arange(len(failed)), own, side="right")
             kept.append(np.isin(before + numbers, chosen))
             rows.append(rows_before + own[kept[-1]])
             before, rows_before = before + n, rows_before + n - len(failed)
-    values = new_cells(new, np.concatenate(rows), channels)
+    values = new_cells(new, np.concatenate(rows), *shape)
     for path, of_shard in zip(paths, kept, strict=True):
         with _open(path) as file, content_of(path, AGAIN):
             stored = CellBlock(file, len(file.stored("embeddings")), space).values

@@ -206,7 +206,7 @@ class Sketch(Shown):
         for fold in (0, 1):
             chosen = send(rows_of(torch.from_numpy(fold_of(keys)), fold), checked.device)
             if len(chosen):
-                self._add(fold, checked[chosen])
+                self.add_fold(fold, checked[chosen])
 
     def _count_groups(self, n: int, groups: NDArray[np.uint64] | None, name: str | None) -> None:
         if groups is None:
@@ -215,7 +215,7 @@ class Sketch(Shown):
             self.groups = name
             self.squared_sizes += int((np.unique(groups, return_counts=True)[1] ** 2).sum())
 
-    def _add(self, fold: int, rows: torch.Tensor) -> None:
+    def add_fold(self, fold: int, rows: torch.Tensor) -> None:
         """Add embeddings of one fold (n, d), prepared for the feature map, to the moments."""
         self.folds[fold].update(self.feature_map.apply(rows))
         if self.embedding is not None:
@@ -393,7 +393,7 @@ def sketch_all(
         sketch.sample = copy(drawn)
     for chunk in fold_chunks(embeddings, run, phi.prepared, "sketch"):
         for sketch in sketches:
-            sketch._add(chunk.fold, chunk.rows)
+            sketch.add_fold(chunk.fold, chunk.rows)
     for sketch in sketches:
         sketch.sources, sketch.name = (embeddings.digest,), embeddings.title
         sketch._count_groups(embeddings.n, groups, embeddings.grouping)

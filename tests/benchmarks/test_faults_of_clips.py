@@ -8,7 +8,7 @@ from video_faults import FAULTS, TRAITS
 
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.network import CardNetwork
 from finc_eval.naming.names import name_by_members
 
 N, FAULTY = 48, 12
@@ -23,7 +23,7 @@ def scenes(assets):
 
 
 def embed(clips):
-    return Embedder(load_card("motion"), "cpu")(torch.from_numpy(np.stack(clips)))[
+    return CardNetwork(load_card("motion"), "cpu")(torch.from_numpy(np.stack(clips)))[
         :, : load_card("motion").output.dimension
     ]
 

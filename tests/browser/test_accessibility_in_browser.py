@@ -37,6 +37,7 @@ OTHERS = (
     "membership-score",
     "private-score",
     "private-comparison",
+    "private-leaderboard",
     "synthesis",
 )
 NAMES = (*PICTURED, *OTHERS, "index")

@@ -55,9 +55,36 @@ def help_of(verb):
 def test_the_help_of_compare_fits_a_screen_and_shows_all_on_request():
     shown, every = (CliRunner().invoke(app, ["compare", flag], env=WIDE).stdout for flag in ("--help", "--help-all"))
     options = re.findall(r"^│ \*? *(--[\w-]+)", shown, re.M)
-    assert len(options) == 13 and {"--gen", "--ref", "--out", "--extractor", "--help-all"} <= set(options)
+    assert len(options) <= 18 and {"--gen", "--ref", "--out", "--extractor", "--help-all"} <= set(options)
     assert "--features" in every and "--features" not in shown
     assert "compare sweep" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["compare", "gone", "more"], "gone does not exist"),
+        (["compare", "here", "gone"], "gone does not exist"),
+        (["compare", "--n", "60", "gone", "here"], "gone does not exist"),
+        (["metrics", "here", "gone"], "gone does not exist"),
+        (["here", "gone"], "gone does not exist"),
+        (["here", "--n", "60", "gone"], "gone does not exist"),
+        (["compare", "here"], "two sets are compared, got here:"),
+        (["compare", "here", "here", "here"], "two sets are compared, got here here here:"),
+        (["compare", "here", "--ref", "here"], "two sets are compared, got here:"),
+    ],
+)
+def test_two_sets_are_given_as_two_words_and_compare_may_be_left_out(words, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 3 and told in done.stderr, done.output
+
+
+def test_a_word_that_is_neither_a_verb_nor_a_path_is_refused():
+    for word in ("compar", "x" * 5000):
+        done = CliRunner().invoke(app, [word, "real"])
+        assert done.exit_code != 0 and "No such command" in done.stderr
 
 
 @pytest.mark.one_of_each(by=lambda verb: EMBED_IN_GROUPS.count(verb))

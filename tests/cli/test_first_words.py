@@ -50,6 +50,23 @@ def test_a_verb_and_its_part_may_be_one_word():
     assert "No such command 'private-sketches'" in run("private-sketches").output
 
 
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("gone", "."), "gone"),
+        (("gone/", "missing/"), "gone"),
+        ((".", "gone"), "gone"),
+        (("comapre", "."), "No such command 'comapre'"),
+        (("gone",), "No such command 'gone'"),
+        (("gone", "missing"), "No such command 'gone'"),
+    ],
+)
+def test_two_words_are_sets_unless_the_first_is_nearly_a_verb(words, named):
+    result = run(*words)
+    assert result.exit_code == 3 and named in result.output
+    assert named != "gone" or ("No such command" not in result.output and len(result.stderr.splitlines()) == 1)
+
+
 def test_the_version_is_told():
     assert run("--version").stdout == f"finc-eval {fe.__version__}\n"
     assert fe.__version__.count(".") == 2

@@ -16,7 +16,7 @@ from finc_eval.core.words import percent
 
 def test_score_writes_a_row_a_sample(folders, compared, tmp_path):
     comparison = compared / "comparison.h5"
-    result = run("score", "--comparison", comparison, folders / "gen", "--out", tmp_path / "s.csv")
+    result = run("score", "--comparison", comparison, folders / "gen", "--out", tmp_path / "s.csv", "--verbose")
     assert result.exit_code == 0, result.stderr
     with (tmp_path / "s.csv").open() as file:
         rows = list(csv.reader(file))

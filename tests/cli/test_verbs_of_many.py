@@ -22,7 +22,7 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
     result = run(
         "compare", "sweep", "--gen", tmp_path / "zeros.npz", "--ref", folders / "ref", "--parameter", "sigma",
         "--out", out,
-        "--values", "30,10", "--features", 50, "--n", 100,
+        "--values", "30,10", "--features", 50, "--n", 100, "--verbose",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""  # short work says nothing
@@ -68,7 +68,7 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
     result = run(
         "compare", "methods", "--gen", folders / "gen", "--ref", caches / "ref.h5", "--methods", "finc,rarity",
         "--features", 50,
-        "--modes", 2, "--novel", 0.4, "--out", out,
+        "--modes", 2, "--novel", 0.4, "--out", out, "--verbose",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     twin = json.loads((out / "methods.json").read_text())
@@ -88,7 +88,7 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
 def test_two_extractors_compare_in_both_of_their_spaces(folders, tmp_path):
     sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 20, "--modes", 1, "--n", 40)
     extractors = ("--extractor", pixel_card(tmp_path / "other.toml"), "--extractor", "pixels")
-    result = run("compare", *sets, *extractors, "--out", tmp_path / "out")
+    result = run("compare", *sets, *extractors, "--out", tmp_path / "out", "--verbose")
     assert result.exit_code == 0, result.stderr
     twin = json.loads((tmp_path / "out" / "spaces.json").read_text())
     assert list(twin["comparisons"]) == ["other", "pixels"]
@@ -106,7 +106,7 @@ def test_changes_follows_the_kinds_between_releases(arrays, tmp_path):
         )  # fmt: skip
         assert made.exit_code == 0, made.stderr
     out = ("--out", tmp_path)
-    result = run("compare", "changes", *old, *new, *out)
+    result = run("compare", "changes", *old, *new, *out, "--verbose")
     assert result.exit_code == 0, result.stderr
     assert "followed: " in result.stdout and "Changes between two releases" in (tmp_path / "changes.html").read_text()
     twin = json.loads((tmp_path / "changes.json").read_text())

@@ -271,7 +271,7 @@ def test_groups_of_other_modes_are_damage(documents):
 
 def test_the_looks_of_both_sets_are_measured_once_for_all_methods(planted, monkeypatch):
     asked = []
-    monkeypatch.setattr("finc_eval.comparison.inputs.measure_sets", lambda sets: asked.append([*sets]) or ((), {}))
+    monkeypatch.setattr("finc_eval.comparison.inputs.measure_sets", lambda sets, run: asked.append([*sets]) or ((), {}))
     gen, _, ref, _ = planted
     fe.compare_methods(gen, ref, ("finc", "rarity"), features=20, modes=2)
     assert asked == [["gen", "ref"]]

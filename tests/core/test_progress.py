@@ -176,6 +176,11 @@ VERBS = {
     "compare": lambda run: fe.compare(GEN, REF, features=50, run=run),
     "kinds": lambda run: fe.kinds({"a": GEN[:150], "b": GEN[150:]}, REF, run=run),
     "leaderboard": lambda run: fe.leaderboard({"a": GEN[:150], "b": GEN[150:]}, REF, run=run),
+    "private board": lambda run: fe.leaderboard(
+        {"a": GEN[:150], "b": GEN[150:]},
+        fe.privacy.release_sketch(REF[150:], public=REF[:150], epsilon=8, ledger=None),
+        run=run,
+    ),
     "gate": lambda run: fe.gate(GEN[:150], GEN[150:], REF, {**POLICY, "basics": {"duplicates": 0.1}}, run=run),
     "gate --init": lambda run: first_policy([GEN[:150]], REF, run=run),
     "audit": lambda run: fe.audit(GEN[:100], REF[:100], REF[100:200], run=run),

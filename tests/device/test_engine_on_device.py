@@ -1,5 +1,7 @@
 """The comparison on a simulated device: the results of the CPU, and nothing that crosses unasked."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -123,3 +125,18 @@ def test_exact_distances_take_few_steps_and_a_pair_has_the_same_bits_in_any_comp
     assert torch.equal(together, torch.cat(alone))
     expected = ((GEN[:5, None].astype(float) - REF[None, :4]) ** 2).sum(2).ravel()
     np.testing.assert_allclose(together.numpy(), expected, rtol=1e-12)
+
+
+def test_states_of_a_device_move_and_add_to_states_of_a_cpu():
+    here = fe.SketchSum(GEN[:100], features=4, run=fe.Run(device="cpu"))
+
+    def summed(run):
+        sums = fe.SketchSum(GEN[:100], features=4, run=run)
+        return pickle.loads(pickle.dumps(sums.add(sums.zero(), GEN))), sums
+
+    (state, sums), _ = measured(summed)
+    assert state.folds is not None and state.folds[0].first.device.type == "cpu"
+    assert pickle.loads(pickle.dumps(sums)).feature_map.digest == here.feature_map.digest
+    found = here.finish(here.combine(state, here.add(here.zero(), REF)))
+    expected = here.finish(here.add(here.zero(), np.concatenate([GEN, REF])))
+    assert found.n == expected.n and (found.covariance - expected.covariance).abs().max() < 1e-10

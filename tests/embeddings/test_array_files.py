@@ -2,6 +2,7 @@
 
 import os
 import resource
+import sys
 
 import numpy as np
 import pytest
@@ -128,6 +129,20 @@ def test_files_of_arrays_can_be_compared(tmp_path):
         np.save(tmp_path / f"{name}.npy", rng.normal(size=(60, 4)))
     found = fe.compare(tmp_path / "gen.npy", str(tmp_path / "ref.npy"), features=50)
     assert found.gen.n == 60
+
+
+@pytest.mark.parametrize("form", [npy, npz, tensor])
+@pytest.mark.parametrize(
+    "read", [lambda rows: list(rows.batches(10)), lambda rows: rows.rows_at(np.arange(29, 10, -2))]
+)
+def test_a_file_cut_between_check_and_copy_kills_nothing(tmp_path, monkeypatch, form, read):
+    monkeypatch.setattr(sys.modules[__name__], "ROWS", np.repeat(ROWS, 500, 1))  # several pages of memory
+    path = form(tmp_path)
+    monkeypatch.setattr("finc_eval.embeddings.array_files._state", lambda _: None)
+    rows = as_embeddings(path)
+    os.truncate(path, 100)
+    with pytest.raises(DataError, match=rf"{path.name} changed while it was read"):
+        read(rows)
 
 
 @pytest.mark.parametrize("form", [npy, npz, tensor])

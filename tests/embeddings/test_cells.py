@@ -1,6 +1,7 @@
 """Cells: the early maps of the default extractor on 7 × 7 windows, in files and in parts of sets."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,10 +30,12 @@ from finc_eval.embeddings.writer import CacheWriter, only_writer
 from finc_eval.extractors.card import check_rules
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.cells import CLIP, STEPS, WINDOWS, CellTable, cell_table
-from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.network import CardNetwork
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.preprocess import normalize_values
 from finc_eval.extractors.weights import check_weights
+from finc_eval.gates.baseline import write_samples
+from finc_eval.samples.clips import Clip
 from finc_eval.samples.source import Manifest
 
 CARD = load_card("efficientnet-lite0")
@@ -85,7 +88,7 @@ def pixels():
 
 @pytest.fixture(scope="module")
 def embedder():
-    return Embedder(CARD, "cpu")
+    return CardNetwork(CARD, "cpu")
 
 
 def test_cells_are_the_centered_maps_of_the_blocks(pixels, embedder):
@@ -111,7 +114,7 @@ def test_cells_and_embeddings_do_not_depend_on_the_batch_or_on_each_other(pixels
     rows, cells = embedder.with_cells(pixels)
     alone = torch.cat([embedder.with_cells(image)[1] for image in pixels.flip(0).split(1)]).flip(0)
     assert (cells.int() - alone.int()).abs().max() <= 1
-    plain, none = Embedder(replace(CARD, cells=None), "cpu").with_cells(pixels)
+    plain, none = CardNetwork(replace(CARD, cells=None), "cpu").with_cells(pixels)
     assert none is None and torch.equal(rows, plain)
 
 
@@ -255,8 +258,8 @@ def test_sets_without_cells_say_why(images, own_cache_folder):
 def test_cells_change_the_space_of_cells_and_not_that_of_embeddings():
     assert CARD.recipe == replace(CARD, cells=None).recipe
     wider = replace(TABLE, scale=TABLE.scale * 2)
-    assert len({TABLE.space, wider.space, replace(TABLE, layers={"b": ("mean",)}).space}) == 3
-    assert CARD.by_frames().cells is None
+    others = [wider, replace(TABLE, layers={"b": ("mean",)}), replace(TABLE, times=3)]
+    assert len({TABLE.space, *(other.space for other in others)}) == 4
 
 
 FAULTS = {
@@ -275,11 +278,52 @@ def test_a_card_whose_cells_do_not_fit_is_refused(fault, pixels):
 
     def use():
         check_rules(card, "card x")
-        Embedder(card, "cpu")(pixels[:1])
+        CardNetwork(card, "cpu")(pixels[:1])
 
     assert sentence in message(use)
 
 
-def test_clips_have_no_cells():
-    card = replace(CARD.by_frames(), cells=CARD.cells)
-    assert '"cells" are of images, and the card takes clips' in message(check_rules, card, "card x")
+def test_a_baseline_keeps_the_cells_of_its_file(tmp_path):
+    held = open_embeddings({"gen": str(make(tmp_path / "gen.h5"))}, None, Run())["gen"]
+    opened = SimpleNamespace(at_hand=held, held=held, info=lambda: SimpleNamespace(name="gen"))
+    (tmp_path / "baseline").mkdir()
+    kept = EmbeddingCache(tmp_path / "baseline" / write_samples(opened, tmp_path / "baseline"))
+    np.testing.assert_array_equal(kept.cells.values, VALUES_OF_ALL[GOOD])
+
+
+def test_clips_have_cells_only_of_their_frames():
+    card = CARD.by_frames()
+    check_rules(card, "card x")
+    short = replace(card, clip=replace(card.clip, frames=2))
+    for wrong in (replace(card, output=CARD.output), short):
+        assert '"cells" of clips are those of three or more frames' in message(check_rules, wrong, "card x")
+
+
+def test_cells_of_a_clip_are_means_over_thirds_of_its_frames(pixels):
+    card = replace(CARD.by_frames(), clip=Clip(5, 1, 1, "hold"))
+    frames = CardNetwork(CARD, "cpu").with_cells(pixels)[1].float()
+    _, cells = CardNetwork(card, "cpu").with_cells(torch.stack([pixels, pixels.flip(0)]))
+    thirds = torch.cat([part.mean(0) for part in (frames[:2], frames[2:4], frames[4:])])
+    back = torch.cat([part.mean(0) for part in (frames[3:], frames[1:3], frames[:1])])
+    assert cells.shape == (2, 147, 240)
+    # Numbers of frames are clipped before they are a mean, and those of clips after it.
+    for found, expected in zip(cells.float(), (thirds, back), strict=True):
+        apart = (found - expected).abs()
+        assert apart.median() < 0.6 and (apart > 3).float().mean() < 0.02
+
+
+def test_cells_of_clips_come_back_and_count_as_three_pictures(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_CELLS", 9)
+    table, path = replace(TABLE, times=3), tmp_path / "gen.h5"
+    values = np.concatenate([VALUES_OF_ALL] * 3, 1)
+    monkeypatch.setitem(globals(), "VALUES_OF_ALL", values)
+    cells = EmbeddingCache(make(path, table=table)).cells
+    assert (cells.values.shape[1:], cells.space) == ((147, CHANNELS), table.space)
+    assert len(cells) == len(set(np.argsort(string_hashes(IDS))[:3]) & set(GOOD))
+    np.testing.assert_array_equal(cells.values, values[GOOD][cells.rows])
+
+
+def test_networks_of_clips_have_no_cells_yet(tmp_path, own_cache_folder):
+    clips = np.random.default_rng(0).integers(0, 256, (4, 8, 16, 16, 3), dtype=np.uint8)
+    found = CachedEmbeddings(extract(clips, "motion"))
+    assert (found.cells, found.cells_absent) == (None, "motion has no cells yet")

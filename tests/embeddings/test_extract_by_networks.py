@@ -6,7 +6,7 @@ import torch
 from _extraction import BATCH, ROUNDING, N, extract, leftovers, message
 
 from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.network import CardNetwork
 
 pytestmark = pytest.mark.usefixtures("own_cache_folder")
 
@@ -85,7 +85,7 @@ def test_a_compiled_network_sees_batches_of_one_size(images, monkeypatch):
         return run
 
     monkeypatch.setattr(torch, "compile", compiled)
-    plain, made = Embedder(card, "cpu"), Embedder(card, "cpu", compiled_for=16)
+    plain, made = CardNetwork(card, "cpu"), CardNetwork(card, "cpu", compiled_for=16)
     for count in (16, 5, 40):
         part = torch.from_numpy(images[:count])
         torch.testing.assert_close(made(part), plain(part), rtol=0, atol=0)
@@ -100,7 +100,7 @@ def test_a_network_that_cannot_be_compiled_runs_as_it_is(images, monkeypatch):
         return run
 
     monkeypatch.setattr(torch, "compile", no_compiler)
-    assert Embedder(load_card("pixels"), "cpu", compiled_for=16)(torch.from_numpy(images)).shape == (N, 2352)
+    assert CardNetwork(load_card("pixels"), "cpu", compiled_for=16)(torch.from_numpy(images)).shape == (N, 2352)
 
 
 @pytest.mark.long

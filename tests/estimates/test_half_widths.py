@@ -17,7 +17,10 @@ OTHERS = {
     "comparison/assemble.py": EXACT + ", at a level of all directions",
     "comparison/estimates.py": "all directions at once, from moments of sketches; no influence of samples is known",
     "comparison/score_pass.py": "the same, for paired sets: as wide as Student's quantile",
+    "conventions/explain.py": NO_INTERVAL + "how far a number of other samples may lie",
+    "conventions/search.py": NO_INTERVAL + "how far the number of a part of the samples may lie",
     "findings/equal_shares.py": NO_INTERVAL + "a test of whether less than all of a difference is left",
+    "findings/visible.py": NO_INTERVAL + "what would have been seen",
     "gates/evidence.py": "an `Estimate` at any level, and with other numbers of samples",
     "gates/scores.py": NO_INTERVAL + "a margin for the noise of a baseline",
     "gates/shares.py": EXACT + ", with the noise of training",
@@ -25,6 +28,7 @@ OTHERS = {
     "measures/histograms.py": NO_INTERVAL + "the test of NDB in each bin, as published",
     "measures/score.py": "the error behind an interval that is known",
     "memorization/copying.py": "ranks of the ends of a median, which are binomial",
+    "monitoring/evidence/change_points.py": EXACT + ", and means by their own error",
     "monitoring/exchange.py": NO_INTERVAL + "a score of ranks",
     "monitoring/seen.py": NO_INTERVAL + "a score of repeats",
     "monitoring/needed.py": NO_INTERVAL + "numbers of samples",
@@ -34,6 +38,7 @@ OTHERS = {
     "partitions/tests.py": EXACT,
     "private/dp/gaussian_mechanism.py": NO_INTERVAL + "the noise of privacy",
     "private/dp/guarantee.py": NO_INTERVAL + "what an attack can reach",
+    "private/reference/gate.py": NO_INTERVAL + "what is detectable, and a first limit",
     "private/reference/mean_distance.py": "an interval whose error depends on the truth, and the law of the noise",
 }
 

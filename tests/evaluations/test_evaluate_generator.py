@@ -186,7 +186,7 @@ def test_folders_are_embedded_once_and_their_page_shows_pictures(digits, tmp_pat
         evaluations, "open_sets", lambda *given, **how: opened.append([*given[0]]) or true(*given, **how)
     )
     inputs = ["--gen", tmp_path / "gen", "--ref", tmp_path / "ref", "--extractor", "pixels", "--features", "20"]
-    command = ["evaluate", *map(str, inputs), "--out", str(tmp_path / "out"), "--quiet"]
+    command = ["evaluate", *map(str, inputs), "--out", str(tmp_path / "out"), "--quiet", "--verbose"]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.stderr
     assert opened == [["gen", "ref"]]
@@ -256,7 +256,7 @@ def test_the_holdout_is_a_yardstick_of_the_private_distance_and_no_generator(pri
 
 def test_a_private_reference_alone_gives_the_distance_and_says_what_is_missing(sets, private, tmp_path):
     np.save(tmp_path / "gen.npy", sets["gen"])
-    command = ["evaluate", "--gen", tmp_path / "gen.npy", "--ref", private, "--out", tmp_path / "out", "--quiet"]
+    command = ["evaluate", "--gen", tmp_path / "gen.npy", "--ref", private, "--out", tmp_path / "out", "--verbose"]
     result = CliRunner().invoke(app, [*map(str, command)])
     assert result.exit_code == 0, result.stderr
     said = " ".join(result.stdout.split())

@@ -9,7 +9,7 @@ import torch
 from finc_eval.core.errors import DataError
 from finc_eval.extractors.card import check_rules
 from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.network import CardNetwork
 from finc_eval.samples.clips import Clip
 
 IMAGES = load_card("efficientnet-lite0")
@@ -28,7 +28,7 @@ def clips():
 
 @pytest.fixture(scope="module")
 def frames(clips):
-    rows = Embedder(replace(IMAGES, extra={}), "cpu")(clips.flatten(0, 1))
+    rows = CardNetwork(replace(IMAGES, extra={}), "cpu")(clips.flatten(0, 1))
     return rows.view(2, FRAMES, -1)
 
 
@@ -43,14 +43,14 @@ POOLED = {
 @pytest.mark.parametrize("pooling", POOLED)
 def test_a_clip_is_the_pooled_embeddings_of_its_frames(pooling, clips, frames):
     expected = POOLED[pooling](frames)
-    found = Embedder(card_of_clips(pooling, expected.shape[1]), "cpu")(clips)
+    found = CardNetwork(card_of_clips(pooling, expected.shape[1]), "cpu")(clips)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.long
 def test_thirds_know_the_order_of_frames_and_means_do_not(clips):
     mean, thirds = (
-        Embedder(card_of_clips(pooling, 1280 * parts), "cpu") for pooling, parts in (("mean", 1), ("thirds", 3))
+        CardNetwork(card_of_clips(pooling, 1280 * parts), "cpu") for pooling, parts in (("mean", 1), ("thirds", 3))
     )
     both = torch.stack([clips[0], clips[0].flip(0)])
     torch.testing.assert_close(*mean(both), rtol=1e-4, atol=1e-4)

@@ -10,7 +10,7 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.network import CardNetwork
 from finc_eval.extractors.networks.flow import optical_flow
 from finc_eval.extractors.networks.motion import MEASURED, measurements, motion_histograms
 
@@ -51,7 +51,7 @@ def described(clips, fps=25.0, times=None):
     clips = torch.from_numpy(np.stack(clips))
     if times is None:
         times = (torch.arange(clips.shape[1]) / fps).expand(len(clips), -1)
-    return Embedder(CARD, "cpu")(clips, times)[:, : CARD.output.dimension]
+    return CardNetwork(CARD, "cpu")(clips, times)[:, : CARD.output.dimension]
 
 
 def gray(image):

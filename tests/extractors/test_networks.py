@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 
 from finc_eval.extractors.card import Loader
 from finc_eval.extractors.catalog import available_cards, load_card
-from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.network import CardNetwork
 from finc_eval.extractors.networks import load_backbone, loader_module, with_outputs
 from finc_eval.extractors.preprocess import normalize_values, resize_frames
 
@@ -136,7 +136,7 @@ def test_efficientnet_lite0_is_timms(tmp_path, height, width):
 @pytest.mark.long
 def test_efficientnet_lite0_recognizes_the_classes_of_photographs(assets):
     card = load_card("efficientnet-lite0")
-    embedder = Embedder(card, "cpu")
+    embedder = CardNetwork(card, "cpu")
     right = []
     with zipfile.ZipFile(assets / "photos" / "imagenet_500.zip") as photographs:
         names = sorted(name for name in photographs.namelist() if name.endswith(".jpg"))[::2]

@@ -285,3 +285,11 @@ def test_features_are_cosines_and_sines_of_differences_from_the_center_however_f
     np.testing.assert_allclose(phi(rows.clone().requires_grad_()).detach(), expected, atol=1e-5)
     squared = (rows.double()[:, None] - rows.double()[None]).square().sum(2)
     np.testing.assert_allclose(phi.exact(rows, rows), (-squared / (2 * 1.5**2)).exp(), atol=1e-5)
+
+
+@pytest.mark.parametrize("dim, features", [(8, 60), (32, 60), (196, 450)])
+def test_features_of_a_row_have_the_same_bits_in_any_batch(dim, features):
+    rows = torch.randn(48, dim, generator=torch.Generator().manual_seed(0))
+    phi = fe.RandomFourierFeatures(dim, features, sigma=dim**0.5)
+    for size in (1, 2, 3, 17):
+        assert torch.equal(torch.cat([phi(part) for part in rows.split(size)]), phi(rows))

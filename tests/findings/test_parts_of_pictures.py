@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
+from _celled import celled
 
 import finc_eval as fe
+from finc_eval.comparison.headline import details
 from finc_eval.findings.causes import Held, causes_of, follow_whole_looks
 from finc_eval.findings.facts import name_alone, short
 from finc_eval.findings.finding import Finding
@@ -121,7 +124,54 @@ def test_a_page_shows_the_surest_pictures_first(mirrored, tmp_path):
     assert "at least" in page.split("two halves that mirror each other")[2][:400]
 
 
-def test_sets_without_pictures_are_not_looked_at():
-    rng = np.random.default_rng(0)
-    found = fe.compare(*rng.normal(size=(2, 60, 4)), features=20, modes=1)
+QUICK = {"features": 20, "modes": 1}
+LOCAL = "local"  # key of the sentence that nothing local was looked at
+
+
+def arrays(seed=0):
+    return np.random.default_rng(seed).normal(size=(2, 60, 4)).astype(np.float32)
+
+
+def sketched(seed=0):
+    gen, ref = arrays(seed)
+    return fe.Sketch.of(gen, fe.Sketch.reference(ref, features=20).feature_map), ref
+
+
+UNLOOKED = {  # two sets of which nothing local is known, and how they are compared
+    "arrays": (arrays, {}),
+    "arrays of the same ids": (arrays, {"pairs": "id"}),
+    "a sketch and an array": (sketched, {}),
+}
+
+
+@pytest.mark.parametrize("case", UNLOOKED)
+def test_sets_without_pictures_say_that_nothing_local_was_looked_at(case):
+    sets, how = UNLOOKED[case]
+    found = fe.compare(*sets(), **QUICK, **how)
     assert (found.local_p_value, found.parts) == (None, ())
+    assert [key for key in details(found) if key == LOCAL] == [LOCAL] and details(found)[LOCAL] in found.to_markdown()
+
+
+@pytest.mark.parametrize("planted", [0, 20])
+def test_two_runs_of_the_same_ids_show_the_parts_of_two_sets(planted):
+    sets = {
+        is_paired: [
+            celled(seed, planted=count, like=9 if is_paired else None) for seed, count in ((1, planted), (2, 0))
+        ]
+        for is_paired in (True, False)
+    }
+    runs, alone = (fe.compare(*sets[is_paired], **QUICK) for is_paired in (True, False))
+    assert runs.by_id is not None and alone.by_id is None
+    shown = [[(part.kind, part.side) for part in found.parts] for found in (runs, alone)]
+    assert shown == [[("patches", "more")] * bool(planted)] * 2
+    assert [finding.kind for finding in runs.findings] == ["part"] * bool(planted)
+    assert all(int(name.partition("-")[2]) < planted for part in runs.parts for name in part.samples[:12])
+    assert LOCAL not in details(runs)
+
+
+def test_a_part_of_broken_pairs_is_said_with_them():
+    gen, old = celled(1, planted=20, like=9), celled(2, like=9)
+    gen._rows[:20] += 8 * torch.arange(1, 21)[:, None]
+    found = fe.compare(gen, old, **QUICK)
+    assert len(found.by_id.broken) >= 15 and found.parts
+    assert [finding.kind for finding in found.findings] == ["pair"]

@@ -50,6 +50,13 @@ def test_copies_of_the_share_that_is_said_are_found_and_fewer_are_not(n, m):
         assert bool(hold_copies(sets)) == is_found
 
 
+def test_blur_and_copies_of_one_of_many_sets_must_be_larger_shares(share):
+    sets = two_sets(0, 60, 60)
+    among = [visible_blur(sets, measure_sets(sets), 0, among=number)[0] for number in (1, 5, 25)]
+    assert among[0] == share < among[1] <= among[2] < 1
+    assert smallest_copied(60, 60) <= smallest_copied(60, 60, 25) < smallest_copied(60, 60, 2500)
+
+
 def test_sets_too_small_for_copies_have_no_such_share():
     assert smallest_copied(5, 5) is None
 

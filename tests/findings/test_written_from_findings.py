@@ -189,3 +189,10 @@ def test_a_finding_of_an_earlier_board_is_read():
 
     old = {"name": "1", "what": "kind", "whole": False, "share": 0.0, "before": 0.2, "p_value": 0.001, "parts": ["k1"]}
     assert structure(Finding, old, "a board") == Finding("1", "kind", False, 0.0, 0.2, 0.001, ("k1",))
+
+
+def test_all_notes_are_printed_in_full(comparison, capsys):
+    report.show(comparison)
+    printed = " ".join(capsys.readouterr().out.split())
+    details = report.outline(comparison).details
+    assert details and all(" ".join(sentence.split()) in printed for sentence in details)

@@ -88,7 +88,7 @@ def test_what_broke_no_limit_is_marked_apart_from_what_failed(limit, verdict, va
         examples={"gen": (), "ref": ("1",)},
     )  # fmt: skip
     limits = [SimpleNamespace(name="a", verdict=verdict, value=value, margin=0.2, harm="high")]
-    found = SimpleNamespace(findings=[finding], limits=limits, sets=("gen", "baseline"))
+    found = SimpleNamespace(findings=[finding], limits=limits, sets=("gen", "baseline"), parts=())
     (seen,) = _seen(found)
     assert seen.heading == f"{words}lacks owls" and seen.ink == ("other" if words else "gen")
 

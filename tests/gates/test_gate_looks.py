@@ -98,3 +98,9 @@ def test_replicates_that_look_unlike_allow_what_training_moves():
     shades = [release(number, darken if number % 2 else as_it_is) for number in (11, 12, 13, 14)]
     (limit,) = by_name(fe.gate(release(3, darken), shades, release(2), LOOKS), "appearance.whole")
     assert limit.verdict == "held"
+
+
+def test_an_anchor_has_limits_on_looks_of_its_own():
+    verdict = fe.gate(release(3, darken), release(1, darken), release(2), LOOKS, anchor=release(4))
+    assert [limit.name for limit in verdict.of("regressed")] == ["appearance.whole-anchor"]
+    assert len(verdict.limits) == 4

@@ -18,7 +18,7 @@ from finc_eval.findings.finding import Finding
 from finc_eval.gates import appearance, gate
 from finc_eval.gates.appearance import look_evidence
 from finc_eval.gates.by_id import ChangedPairs, SureCount
-from finc_eval.gates.causes import Said, Suspect, _cause_among, _size
+from finc_eval.gates.causes import Said, Suspect, _cause_among
 from finc_eval.gates.divisions import CountedSets, Nouns, _cut_at, by_column, judge_kinds, sought_kinds
 from finc_eval.gates.evidence import Missing
 from finc_eval.gates.first_policy import CHANGED, _pair_lines
@@ -343,9 +343,9 @@ def limit(name, value=0.3, margin=0.1, **shares):
 
 
 def test_the_size_of_a_limit_is_the_change_of_a_share():
-    assert _size(limit("kinds.lose a", gen=0.1, **{"baseline-1": 0.3, "baseline-2": 0.5})) == pytest.approx(0.3)
-    assert _size(limit("kinds.new a", gen=0.4, ref=0.9)) == 0.4
-    assert _size(limit("basics.duplicates")) == 0.3 and _size(limit("metrics.fd worse", gen=0.5)) == 0
+    assert limit("kinds.lose a", gen=0.1, **{"baseline-1": 0.3, "baseline-2": 0.5}).size == pytest.approx(0.3)
+    assert limit("kinds.new a", gen=0.4, ref=0.9).size == 0.4
+    assert limit("basics.duplicates").size == 0.3 and limit("metrics.fd worse", gen=0.5).size == 0
 
 
 def suspect(gen, ref, share=0.4, before=0.1, what="kind", whole=False):

@@ -3,13 +3,20 @@
 from functools import partial
 
 import numpy as np
-from _law import Design, Drawn, PValue
+from _law import Design, Drawn, Holds, PValue
 
 import finc_eval as fe
 from finc_eval.monitoring.betting import weigh
+from finc_eval.monitoring.evidence.change_points import estimate_change
 from finc_eval.numerics.families import closed_e_values
 
-PROMISES = {"Course.alpha": PValue()}
+PROMISES = {
+    "Course.alpha": PValue(),
+    "Alarm.since_interval": Holds(width=None, why="it ends at whole evaluations, and of a large jump is one of them"),
+    "Alarm.after_interval": Holds(
+        width=None, why="how many evaluations it is of depends on when the change seems to have ended"
+    ),
+}
 
 
 def followed(rng, reference, samples, looks, prompts=0, copied=0.0, shift=0.0):
@@ -46,11 +53,35 @@ def scored(rng, looks, things, silent, shift=0.0):
     scores = rng.normal(size=(looks, things))
     scores[looks // 2 :, 0] += shift
     scores[rng.random(scores.shape) < silent] = np.nan
-    least = min(np.exp(-closed_e_values(weigh(scores[:look]).log_e)).min() for look in range(1, looks + 1))
+    least = min(np.exp(-closed_e_values(weigh(scores[:look]))).min() for look in range(1, looks + 1))
     yield Drawn("Course.alpha", min(1.0, least), is_null=shift == 0)
 
 
+def dated(rng, before, after, length, is_mean=False, looks=24, start=8):
+    """The start of a change, and the share or mean at the last evaluation, of 64 samples an evaluation."""
+    truth = before + (after - before) * np.clip((np.arange(looks) - start + 1) / length, 0, 1)
+    values, sizes = np.append(before, truth), np.append(650.0, np.full(looks, 64.0))
+    noise = rng.normal(size=looks + 1) * sizes**0.5
+    totals = values * sizes + noise if is_mean else rng.binomial(sizes.astype(int), values)
+    sums = np.column_stack([totals, sizes])
+    found = estimate_change(sums[1:], sums[0], looks - 8, 1.0 if is_mean else None)
+    yield Drawn("Alarm.since_interval", found.start, (found.first, found.last), start)
+    yield Drawn("Alarm.after_interval", found.now, (found.low, found.high), float(truth[-1]))
+
+
+DATES = ("Alarm.since_interval", "Alarm.after_interval")
 DESIGNS = (
+    Design("a share of 1 % that becomes 25 %", "large", DATES, partial(dated, before=0.01, after=0.25, length=1)),
+    Design("a share of 8 % that is lost", "rare", DATES, partial(dated, before=0.08, after=0.0, length=1)),
+    Design(
+        "a share of 8 % that fades over 8 evaluations", "small", DATES, partial(dated, before=0.08, after=0.0, length=8)
+    ),
+    Design(
+        "a mean that jumps by half of a standard deviation",
+        "large",
+        DATES,
+        partial(dated, before=0.0, after=0.5, length=1, is_mean=True),
+    ),
     Design(
         "scores of 2 things over 12 looks",
         "small",

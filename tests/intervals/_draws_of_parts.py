@@ -45,6 +45,20 @@ def cells_of_sets(rng, units, size, *, is_paired=False, patch=0.0):
             yield Drawn("PartOfSet.at_least", part.share, ends=(part.at_least, np.inf), truth=patch)
 
 
+def turned_sets(rng, n, m):
+    """Pictures of which a tenth is upside down: n and m of them, of which m of each set were also turned."""
+    inputs, up = [], np.array([1.0, 1.0, 0.0, 0.0])
+    for size in (n, m):
+        sign = np.where(rng.random((size, 1)) < 0.1, -1, 1)
+        flipped = rng.normal(size=(size, 4)) - sign * up
+        flipped[m:] = np.nan
+        rows = rng.normal(size=(size, 4)) + sign * up
+        inputs.append(LocalInput(embeddings=rows.astype(np.float32), flipped=flipped.astype(np.float32)))
+    found = find_local(*inputs, seed=int(rng.integers(1000)), permutations=99)
+    yield Drawn("Comparison.local_p_value", found.p_value, is_null=True)
+    yield Drawn("PartOfSet.p_value", min((part.p_value for part in found.parts), default=1.0), is_null=True)
+
+
 def _design(name, regime, runs, quick, **options):
     numbers = (*NUMBERS, *["PartOfSet.at_least"] * ("patch" in options))
     return Design(name, regime, numbers, partial(cells_of_sets, **options), runs, quick)
@@ -54,5 +68,6 @@ DESIGNS = (
     _design("pictures, 60 and 60", "small", 300, 4, units=60, size=1),
     _design("pictures in 30 groups of 3", "clustered", 200, 2, units=30, size=3),
     _design("pictures of 40 prompts, 2 of each", "paired", 200, 2, units=40, size=2, is_paired=True),
+    Design("pictures, 120 and 60, 60 of each turned", "small", NUMBERS, partial(turned_sets, n=120, m=60), 300, 4),
     _design("pictures, a patch in 30 %", "rare", 60, 4, units=100, size=1, patch=0.3),
 )

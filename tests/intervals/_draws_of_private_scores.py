@@ -6,8 +6,11 @@ from unittest import mock
 import numpy as np
 import torch
 from _law import Design, Drawn, Holds, NoClaim, PValue, StandardError
+from _ranked import drawn_p_values, drawn_ranks, ranked
 
+from finc_eval.core.signature import Signature
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
+from finc_eval.leaderboards.columns import Column
 from finc_eval.private.dp import gaussian_mechanism
 from finc_eval.private.dp.guarantee import Guarantee
 from finc_eval.private.reference import mean_distance
@@ -35,6 +38,7 @@ PROMISES = {
 WHOLE = ("PrivateScore.interval", "PrivateScore.standard_error")
 PARTS = ("Part.interval", "Part.standard_error")
 PAIRS = ("PairedDifference.interval", "PairedDifference.standard_error")
+RANKED = ("Standing.rank_set", "Row.rank_set")
 
 
 def release(rng, records, noise):
@@ -92,6 +96,20 @@ def compared(rng, m, n, size, noise, shifts):
             yield Drawn("PairedDifference.p_value", pair.p_value)
         else:
             yield Drawn("PairedDifference.p_value", pair.p_value, is_null=False, of="unlike")
+
+
+def private_board(rng, m, n, size, noise, shifts):
+    """Models on a board on one release; those with equal shifts share a rank."""
+    ref = release(rng, features(rng, m, size), noise)
+    gens = [sample_mean([torch.from_numpy(features(rng, n, size, shift))]) for shift in shifts]
+    names = [f"m{place}" for place in range(len(shifts))]
+    runs = {name: [found] for name, found in zip(names, mean_distance.compared(ref, gens), strict=True)}
+    column = Column("private.distance", "", higher_is_better=False, signature=Signature("private", ()), runs=runs)
+    worth = {name: -shift for name, shift in zip(names, shifts, strict=True)}
+    criterion, standings = ranked(column, worth)
+    for number in RANKED:
+        yield from drawn_ranks(number, {name: one.rank_set for name, one in standings.items()}, worth)
+    yield from drawn_p_values(criterion, worth, clear=0.1)
 
 
 def released(rng, m):
@@ -165,6 +183,30 @@ DESIGNS = (
         partial(compared, m=300, n=300, size=10, noise=0.1, shifts=(0.2, 0.2, 0.5)),
         runs=800,
         quick=50,
+    ),
+    Design(
+        "a board of four equal models of 60 samples, one release with loud noise",
+        "small",
+        (*RANKED, "Criterion.p_values"),
+        partial(private_board, m=200, n=60, size=10, noise=0.1, shifts=(0.3, 0.3, 0.3, 0.3)),
+        runs=400,
+        quick=40,
+    ),
+    Design(
+        "a board of models like the private records, one release",
+        "small",
+        (*RANKED, "Criterion.p_values"),
+        partial(private_board, m=400, n=150, size=10, noise=0.02, shifts=(0.0, 0.0, 0.0)),
+        runs=400,
+        quick=0,
+    ),
+    Design(
+        "a board of two nearer and two farther models of 200 samples, one release",
+        "paired",
+        (*RANKED, "Criterion.p_values"),
+        partial(private_board, m=300, n=200, size=10, noise=0.05, shifts=(0.1, 0.1, 0.3, 0.3)),
+        runs=400,
+        quick=40,
     ),
     Design("noise of a release", "small", ("ReleasedPart.noise",), partial(released, m=30), runs=600, quick=80),
 )

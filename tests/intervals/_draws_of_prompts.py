@@ -23,10 +23,11 @@ PROMISES = {
     "Prompt.p_value": PValue(),
     "Word.interval": Holds(),
     "Word.p_value": PValue(),
+    "PromptCell.p_value": PValue(),
 }
 
 
-def table_of(rows, of, prompts, scores=None):
+def table_of(rows, of, prompts, scores=None, columns=None):
     """Return the table of two sets, from the images (n, d) and the prompts (n,) of each, which `of` has by number.
 
     Images of few entries are their own coordinates on the axes of the kinds.
@@ -34,7 +35,8 @@ def table_of(rows, of, prompts, scores=None):
     dim = rows["gen"].shape[1]
     sets = {
         label: fe.EmbeddingSet(
-            rows[label].astype(np.float32), metadata={"prompt": [prompts[one] for one in of[label].tolist()]}
+            rows[label].astype(np.float32),
+            metadata={"prompt": [prompts[one] for one in of[label].tolist()], **(columns or {}).get(label, {})},
         )
         for label in rows
     }
@@ -135,7 +137,23 @@ def words_of_prompts(rng, images, dim=4, content=0.0, narrower=1.0, gap=0.0):
     yield Drawn("Word.p_value", min((one.p_value for one in words), default=1.0), is_null=is_null)
 
 
+def cells_of_words(rng, images, columns, gap=0.0):
+    """Values of columns beside images of prompts, some of which come with words; of one word, one set has more."""
+    is_red, of, rows, values = np.array(["red" in one for one in WORDS]), {}, {}, {}
+    usual = rng.uniform(0.05, 0.5, (columns, len(WORDS)))
+    for label, each in zip(("gen", "ref"), images, strict=True):
+        of[label] = np.arange(len(WORDS)).repeat(each)
+        rows[label] = rng.normal(size=(len(of[label]), 2))
+        chance = usual[:, of[label]] + gap * (label == "gen") * is_red[of[label]]
+        has = rng.random(chance.shape) < chance
+        values[label] = {f"column{n}": np.where(own, "yes", "no").tolist() for n, own in enumerate(has)}
+    cells = [*table_of(rows, of, WORDS, columns=values).cells(((), {}), Run())]
+    yield Drawn("PromptCell.p_value", min((one.p_value for one in cells), default=1.0), is_null=gap == 0)
+
+
 FITS, FIT = ("ModelFit.interval", "Fit.interval", "Fit.p_value"), ("Fit.interval", "Fit.p_value")
+
+CELL = ("PromptCell.p_value",)
 
 PROMPT, WORD = ("Prompt.interval", "Prompt.p_value"), ("Word.interval", "Word.p_value")
 
@@ -160,6 +178,30 @@ DESIGNS = (
     _words("a word of other content that fits less", "clustered", 150, 6, images=(4, 4), content=2.0, gap=0.2),
     _words("a word of images that are more alike", "paired", 150, 0, images=(4, 4), narrower=0.4),
     _words("words of no difference", "large", 200, 6, WORD[1:], images=(3, 3)),
+    Design(
+        "columns of pictures of equal law, 4 against 4",
+        "paired",
+        CELL,
+        partial(cells_of_words, images=(4, 4), columns=6),
+        300,
+        6,
+    ),
+    Design(
+        "columns of pictures, 2 against 6",
+        "clustered",
+        CELL,
+        partial(cells_of_words, images=(2, 6), columns=12),
+        300,
+        0,
+    ),
+    Design(
+        "columns of pictures, of which a word has more",
+        "rare",
+        CELL,
+        partial(cells_of_words, images=(6, 6), columns=4, gap=0.5),
+        100,
+        4,
+    ),
     Design("fits of 40 prompts", "paired", FITS, partial(fits_of_sets, prompts=40, images=(4,)), 600, 20),
     Design("fits of 8 prompts", "small", FITS, partial(fits_of_sets, prompts=8, images=(2,)), 600, 0),
     Design(

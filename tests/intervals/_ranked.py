@@ -1,25 +1,13 @@
 """What boards print of a column of estimates, and the numbers of it that the law of intervals is about."""
 
-from dataclasses import dataclass
-
 from _law import Drawn
 
-from finc_eval.leaderboards.assemble import _rank
-
-
-@dataclass(frozen=True)
-class OfBoard:
-    """What a board needs of the entry of a model to rank it: its name. It has no floor."""
-
-    name: str
-
-    def floor(self, key):
-        return None
+from finc_eval.leaderboards.assemble import rank_column
 
 
 def ranked(column, names):
     """Return how all models are ranked by a column, and the standing of each model."""
-    return _rank(column, [OfBoard(name) for name in names])
+    return rank_column(column, dict.fromkeys(names))
 
 
 def drawn_ranks(number, rank_sets, worth, of=""):

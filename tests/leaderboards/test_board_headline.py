@@ -10,10 +10,12 @@ from _said import values
 
 import finc_eval as fe
 import finc_eval.leaderboards.board as board_module
-from finc_eval.comparison.findings import EXCHANGES_OF_BOARDS, clear_among, differences_between
+from finc_eval.comparison.findings import EXCHANGES_OF_BOARDS, MODELS, clear_among, differences_between
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.findings.finding import Finding
 from finc_eval.findings.found import find_differences
+from finc_eval.findings.visible import Visible, visible_among
+from finc_eval.leaderboards.page import says
 from finc_eval.naming.evidence import Evidence
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
@@ -32,7 +34,7 @@ def test_each_model_has_its_fault_by_name_and_clean_models_have_none():
     board = fe.leaderboard(models, ref)
     assert "lacks sort-0" in board["a"].fault and "too many sort-20" in board["c"].fault
     assert board["b"].fault == ""
-    alone, *_ = differences_between(models["c"], ref, None, 0, fe.Run())
+    alone, *_ = differences_between(models["c"], ref, None, 0, fe.Run()).findings
     assert replace(board["c"].findings[0], text=alone.text) == alone, "a model is divided with the reference alone"
     assert [*board.headline_parts] == ["fault of c", "fault of a", "clean"]
     assert "b" in board.headline_parts["clean"] and board.headline.startswith(board.headline_parts["fault of c"])
@@ -54,7 +56,7 @@ def test_looks_of_forty_models_can_be_adjusted_for_all_of_them(monkeypatch):
     monkeypatch.setattr("finc_eval.comparison.findings.EXCHANGES_OF_BOARDS", EXCHANGES_OF_BOARDS)
     one, ref = release(300, 1), release(300, 2)
     one[:30] = one[0]  # one sample, thirty times
-    found = differences_between(fe.EmbeddingSet(one), fe.EmbeddingSet(ref), None, 0, fe.Run())
+    found = differences_between(fe.EmbeddingSet(one), fe.EmbeddingSet(ref), None, 0, fe.Run()).findings
     repeats = [each for each in found if each.kind == "repeat"]
     assert len(repeats) == 1 and repeats[0].p_value <= BESIDE_ALPHA / 40
     assert repeats[0] in clear_among(found, 40)
@@ -110,3 +112,22 @@ def test_a_row_of_an_earlier_board_keeps_its_faults_in_words():
     first, second = type(board).from_dict(data).rows
     assert (first.fault, first.findings[0].name) == ("lacks pizza (0.1 %, reference 5.0 %)", "lacks pizza")
     assert (second.fault, second.fault_size) == ("", 0.0)
+
+
+def test_a_board_says_what_would_have_been_seen_of_models_without_a_fault():
+    models = {"a": labelled(400, 1, lost=1), "b": labelled(400, 2), "c": labelled(300, 3)}
+    board = fe.leaderboard(models, labelled(400, 4))
+    assert board["a"].visible is None and board["b"].visible.copies < board["c"].visible.copies
+    said = says(board)["seen"]
+    assert Visible.of_all([board["b"].visible, board["c"].visible]).sentence((0, 0)) == said
+    assert said in board.to_markdown() and "samples show half" not in said
+    assert fe.Leaderboard.from_dict(board.to_dict())["b"].visible == board["b"].visible
+
+
+def test_more_models_share_the_error_and_larger_shares_are_seen():
+    found = differences_between(labelled(300, 2), labelled(300, 4), None, 0, fe.Run()).visible
+    assert [models for models, _ in found] == [*MODELS]
+    for name in ("lost", "copies"):
+        shares = [getattr(visible, name) for _, visible in found]
+        assert shares == sorted(shares) and shares[0] < shares[-1]
+    assert visible_among(found, 3) == dict(found)[5] and visible_among(found, 101) is None

@@ -16,7 +16,7 @@ from finc_eval.estimates.estimate import Estimate
 from finc_eval.judges.paired import mean_scores
 from finc_eval.judges.sample_scores import SampleScores
 from finc_eval.leaderboards import entry as entries
-from finc_eval.leaderboards.assemble import _noise, _unequal, _unranked
+from finc_eval.leaderboards.assemble import _unequal, _unranked, noise_of
 from finc_eval.leaderboards.board_table import about_real_data, estimate_text, gap_text, heading
 from finc_eval.leaderboards.columns import metric_column, over_runs, too_few, training_noise
 from finc_eval.leaderboards.entry import Entry
@@ -344,18 +344,16 @@ def test_models_of_unlike_sizes_are_told_for_numbers_that_grow_with_them(sizes, 
 
 @pytest.mark.parametrize(("runs", "is_enough"), [((3, 3), True), ((5, 1), True), ((4, 1), False), ((3, 2), False)])
 def test_training_runs_are_enough_from_four_degrees_of_freedom(runs, is_enough):
-    models = [SimpleNamespace(name=f"m{place}", runs=[0] * count) for place, count in enumerate(runs)]
-    covers, warnings = _noise(models)
+    covers, warnings = noise_of({f"m{place}": count for place, count in enumerate(runs)})
     assert (not warnings) == is_enough and ("taken to be alike" in covers) == (1 in runs)
-    assert not _noise([SimpleNamespace(name="m", runs=[0])])[1]
+    assert not noise_of({"m": 1})[1]
 
 
 def test_floors_and_own_numbers_end_at_the_bounds_of_a_column():
     own = {"a": model_estimate(1.2, 0.1, interval=(0.9, 1.5)), "b": model_estimate(0.2, 0.1, interval=(-1.0, 0.4))}
     column = SimpleNamespace(bounds=(0.0, 1.0), key="k", values={}, reasons={}, shown=own)
     floors = {"a": 1.7, "b": -0.1, "c": 0.4}
-    models = [SimpleNamespace(name=name, floor=lambda _, name=name: floors[name]) for name in floors]
-    found = _unranked(column, models)
+    found = _unranked(column, floors)
     assert {name: one.floor for name, one in found.items()} == {"a": 1.0, "b": 0.0, "c": 0.4}
     assert (found["a"].value, found["a"].interval) == (1.0, (0.9, 1.0)) and found["b"].interval == (0.0, 0.4)
 

@@ -25,6 +25,17 @@ def test_a_planted_patch_is_found_with_its_share_pictures_and_place(side):
     assert [int(np.argmax(heat)) for heat in part.heat] == [WINDOW] * 12
 
 
+def test_a_fault_at_one_place_of_clips_is_found_by_the_three_grids_of_their_time():
+    rng = np.random.default_rng(8)
+    gen, ref = ([cells(rng, 100, planted) for _ in range(3)] for planted in (20, 0))
+    evidence = found(*[LocalInput(cells=np.concatenate(grids, 1)) for grids in (gen, ref)])
+    (part,) = evidence.parts
+    assert (evidence.p_value, part.kind, part.side) == (0.01, "patches", "more")
+    assert set(part.samples[:12]) <= set(range(20)) and 0.05 < part.at_least < 0.2
+    assert [np.shape(heat) for heat in part.heat] == [(4, 4)] * 12
+    assert [int(np.argmax(heat)) for heat in part.heat] == [WINDOW] * 12
+
+
 def test_a_change_of_all_has_no_share():
     rng = np.random.default_rng(1)
     gen = cells(rng, 80).astype(int)
@@ -60,6 +71,21 @@ def test_pictures_upside_down_are_found_by_a_second_pass():
     assert sorted(part.samples) == [*range(15)] and 0.1 < part.at_least < 0.25
 
 
+@pytest.mark.parametrize("planted", [0, 15, 30])
+def test_pictures_upside_down_are_looked_for_in_further_sets(planted):
+    rng = np.random.default_rng(3)
+    up, given = rng.normal(size=16), []
+    for count in (15, 0, planted):
+        rows = embedded(rng, 60)
+        both = np.stack([rows, rows - 2 * up]).astype(np.float32)
+        both[:, :count] = both[::-1, :count].copy()
+        given.append(LocalInput(embeddings=both[0], flipped=both[1]))
+    given[2].flipped[50:] = np.nan  # pictures that were not turned
+    evidence = find_local(*given[:2], permutations=99, others=given[2:])
+    part = next(part for part in evidence.parts if part.kind == "orientation")
+    assert part.elsewhere == (tuple(range(planted)),) and given[2].turned == 50
+
+
 def test_equal_sets_have_no_parts():
     rng = np.random.default_rng(4)
     evidence = found(*[pictures(rng, 80, likeness=likeness(rng, 80), embeddings=embedded(rng, 80)) for _ in range(2)])
@@ -89,7 +115,7 @@ def test_wrong_arrays_are_refused():
     wrong = [
         (pictures(rng, 30, blocks=np.arange(30)), pictures(rng, 30), "only one of the sets has blocks"),
         (pictures(rng, 30), LocalInput(cells=cells(rng, 30, channels=9)), "make both in the same way"),
-        (*[LocalInput(cells=cells(rng, 30)[:, :15])] * 2, "windows of a square grid"),
+        (*[LocalInput(cells=cells(rng, 30)[:, :15])] * 2, "windows of one or three square grids"),
     ]
     for gen, ref, words in wrong:
         with pytest.raises(UsageError, match=words):
@@ -98,3 +124,20 @@ def test_wrong_arrays_are_refused():
         pictures(rng, 30, units=np.arange(29))
     with pytest.raises(UsageError, match="needs cells"):
         LocalInput()
+
+
+@pytest.mark.parametrize(("planted", "expected"), [(0, 0.0), (40, 0.5), (80, 1.0)])
+def test_a_part_is_looked_for_in_further_sets(planted, expected):
+    rng = np.random.default_rng(7)
+    gen, ref = pictures(rng, 160, planted=32), pictures(rng, 140)
+    others = [pictures(rng, 80, planted=planted), LocalInput(likeness=likeness(rng, 80))]
+    part = find_local(gen, ref, permutations=99, others=others).parts[0]
+    found, unknown = part.elsewhere
+    assert unknown is None and abs(len(found) / 80 - expected) < 0.25
+
+
+def test_mirrored_pictures_are_looked_for_in_further_sets():
+    rng = np.random.default_rng(8)
+    gen, ref, other = (LocalInput(likeness=likeness(rng, 60, planted)) for planted in (15, 0, 30))
+    part = next(part for part in find_local(gen, ref, permutations=99, others=[other]).parts if part.side == "more")
+    assert part.elsewhere == (tuple(range(30)),)

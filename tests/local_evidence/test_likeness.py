@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from finc_eval.local_evidence.likeness import LIKENESS, measure_likeness
+from finc_eval.naming.likeness import LIKENESS, measure_likeness
 
 RNG = np.random.default_rng(0)
 HALF, WHOLE = RNG.integers(0, 256, (64, 32), np.uint8), RNG.integers(0, 256, (64, 64), np.uint8)

@@ -335,8 +335,10 @@ def test_the_verb_audits_folders_of_images_and_shows_pairs(folders, tmp_path, mo
     monkeypatch.setattr(nearness, "query_views", lambda *_: PLAIN_VIEWS)
     page, card = tmp_path / "out" / "audit.html", small_pixel_card(tmp_path / "small.toml", 8)
     sets = (part for name in ("gen", "train", "holdout") for part in (f"--{name}", folders / name))
-    stated = ("--stated-epsilon", 9, "--stated-delta", 0)
-    result = CliRunner().invoke(app, ["audit", *map(str, (*sets, "--extractor", card, "--out", page.parent, *stated))])
+    stated = ("--stated-epsilon", 9, "--stated-delta", 0, "--verbose")
+    result = CliRunner().invoke(
+        app, ["audit", *map(str, (*sets, "--extractor", card, "--out", page.parent, *stated, "--verbose"))]
+    )
     assert result.exit_code == 0, result.output
     for block in ("1. Copying in the samples", "2. Attackability", "3. Stated guarantee"):
         assert block in result.output

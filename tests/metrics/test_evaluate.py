@@ -320,7 +320,7 @@ def test_the_command_takes_statistics_and_a_third_set(tmp_path):
 
 
 def test_the_command_prints_the_scores_it_has_and_fails_for_the_others(caches):
-    result = run("--gen", caches["gen"].path, "--ref", caches["ref"].path, "--metrics", "vendi,fid")
+    result = run("--gen", caches["gen"].path, "--ref", caches["ref"].path, "--metrics", "vendi,fid", "--verbose")
     assert result.exit_code == 3
     assert "vendi|n:60/80" in result.stdout
     assert "fid is defined on inception-fid" in result.stderr

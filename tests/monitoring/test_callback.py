@@ -150,7 +150,7 @@ def test_samples_that_are_not_finite_are_an_alarm_and_not_the_end():
     kept = Kept()
     monitor, alarms, told = follow(Draw({2: broken(3), 3: broken(32)}), kept, steps=(10, 20, 30, 40))
     assert [one.text for one in alarms] == [
-        "since step 20 samples are not finite (NaN or Inf), and are left out: 3 of 32"
+        "since step 20: samples are not finite (NaN or Inf), and are left out: 3 of 32"
     ]
     assert monitor.steps == [10, 20, 40] and monitor.result.samples == (32, 29, 32)
     assert len(told) == 2 and "32 of 32 samples are not finite" in told[1]

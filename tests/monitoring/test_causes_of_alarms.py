@@ -1,6 +1,6 @@
 """Order of alarms: causes come first, and what follows from a cause, by its looks or its samples, has no alarm."""
 
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,11 +14,8 @@ SCORED = ("distance", "diversity", "sharpness", "warmth", "contrast", "noise", "
 NAMES = (*KINDS, "new kinds", "repeats", "gray", "frame", *SCORED)
 
 
-def history(before=None, after=None, starts=MappingProxyType({})):
-    """A history whose samples have things, by name; nobody has what is not given.
-
-    `starts` has the steps at which a thing may have changed besides those of its alarm, by name.
-    """
+def history(before=None, after=None):
+    """A history whose samples have things, by name; nobody has what is not given."""
 
     def table(has):
         n = len(next(iter(has.values()))) if has else 0
@@ -26,15 +23,12 @@ def history(before=None, after=None, starts=MappingProxyType({})):
 
     tables = table(before or {}), table(after or {})
     return SimpleNamespace(
-        steps=np.array(STEPS),
-        spread_of=lambda thing: 1.0,
-        shared_before_and_after=lambda before, since: tables,
-        possible_starts=lambda thing: np.isin(STEPS, starts.get(NAMES[thing], ())),
+        steps=np.array(STEPS), spread_of=lambda thing: 1.0, shared_before_and_after=lambda before, since: tables
     )
 
 
-def alarm(name, after=2.0, since=20.0, before=1.0):
-    return Alarm(40.0, name, f"{name} has changed", since, before, after)
+def alarm(name, after=2.0, since=20.0, before=1.0, until=None):
+    return Alarm(40.0, name, f"{name} has changed", since, before, after, (since, since if until is None else until))
 
 
 def never(one, other):
@@ -75,10 +69,9 @@ def test_what_changed_at_another_evaluation_has_an_alarm_of_its_own(since, names
     assert told([alarm("warmth", 0.1, since)], [alarm("gray")]) == names
 
 
-@pytest.mark.parametrize(("starts", "names"), [((), ["warmth"]), ((20.0,), []), ((30.0,), []), ((40.0,), ["warmth"])])
-def test_a_change_that_chance_dates_early_may_have_begun_with_its_cause(starts, names):
-    samples = history(starts={"warmth": starts})
-    assert told([alarm("warmth", 0.1, 0.0)], [alarm("gray")], samples=samples) == names
+@pytest.mark.parametrize(("until", "names"), [(0.0, ["warmth"]), (10.0, []), (40.0, [])])
+def test_a_change_whose_interval_reaches_that_of_its_cause_follows_from_it(until, names):
+    assert told([alarm("warmth", 0.1, 0.0, until=until)], [alarm("gray")]) == names
 
 
 @pytest.mark.parametrize(("flat", "is_cause"), [(0.4, True), (0.6, False)])

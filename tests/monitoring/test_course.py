@@ -17,7 +17,7 @@ def follow(reference, looks):
 def test_a_step_before_the_first_alarm_is_kept():
     rng = np.random.default_rng(0)
     course = follow(rng.normal(size=(300, 6)), [rng.normal(size=(64, 6)) + (step >= 8) for step in range(14)])
-    assert course.alarms and 0 <= course.keep < 8 and "before step" in course.why
+    assert course.alarms and 0 <= course.keep < 8 and "it is before that" in course.why
 
 
 def test_of_a_generator_that_never_was_like_the_reference_the_nearest_step_is_kept():
@@ -40,7 +40,7 @@ def test_of_a_generator_that_never_was_like_the_reference_the_nearest_step_is_ke
     ],
 )
 def test_a_change_of_a_look_is_said_in_few_words_either_way(name, after, words):
-    assert f" samples {words} " in say(name, 0.0, 0.0, after, 1.0)
+    assert say(name, 0.0, after, 1.0).startswith(f"samples {words} ")
 
 
 def test_distances_are_unbiased_and_grow_with_the_shift():

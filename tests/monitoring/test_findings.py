@@ -3,6 +3,7 @@
 import copy
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from PIL import Image, ImageFilter
 import finc_eval as fe
 from finc_eval.demo.planted import shipped_digits
 from finc_eval.findings.finding import Finding
+from finc_eval.monitoring.findings import Followings
+from finc_eval.monitoring.followed import Alarm
 
 IMAGES, LABELS = shipped_digits()
 KEPT = np.flatnonzero(np.isin(LABELS, [0, 1, 7]))
@@ -96,6 +99,32 @@ def test_new_kinds_have_the_label_of_the_samples_that_are_far():
     monitor = follow(make)
     (found,) = [one for one in monitor.findings if one.kind == "kind"]
     assert found.name == "4" and "far from every kind of the reference, such as “4”" in found.text
+
+
+def test_the_largest_finding_now_is_first_copies_before_it_and_distances_and_diversity_last():
+    """Sizes are parts of all samples: a mean that moves by two deviations makes laws differ in 68 % of them."""
+    sizes = {
+        "diversity": (5.0, 1.0),
+        "kind 1": (0.1, 0.0),
+        "sharpness": (0.0, 2.0),
+        "repeats": (0.0, 0.4),
+        "copies": (0, 0.02),
+    }
+    alarms = [Alarm(9.0, name, f"{name} has changed", 5.0, *size, (5.0, 5.0)) for name, size in sizes.items()]
+    follow_all = Followings(SimpleNamespace(spread_of=lambda thing: 1.0), [*sizes], {}, {})
+    found = follow_all.findings(alarms, [], {}, lambda *_: (), {})
+    assert [one.name for one in found] == ["copies", "sharpness", "repeats", "kind 1", "diversity"]
+
+
+def test_a_union_of_kinds_is_listed_only_if_it_has_an_alarm(lost):
+    unions, listed = lost.basis.unions, {thing.name for thing in lost.result.followed}
+    assert unions and unions < {*lost.basis.names}
+    assert unions & listed <= {alarm.name for alarm in lost.alarms}
+    assert {*lost.basis.names} - unions <= listed
+    for name in unions:
+        place = lost.basis.names.index(name)
+        inside = [(own <= lost.basis.members[place]).all() for own in lost.basis.members]
+        assert sum(inside) > 1
 
 
 def test_copies_of_the_reference_are_a_finding_without_an_alarm():

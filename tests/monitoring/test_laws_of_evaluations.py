@@ -1,7 +1,5 @@
 """Laws of evaluations: counts, means and distances by their definition, what an alarm needs, and what is said."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -12,11 +10,11 @@ import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.monitoring.basis import FAR, REPEAT, Basis, divide_reference
 from finc_eval.monitoring.betting import weigh
-from finc_eval.monitoring.course import _choose
+from finc_eval.monitoring.course import choose_step
 from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
 from finc_eval.monitoring.exchange import score_of_shares
-from finc_eval.monitoring.followed import FLAGS, SCORES, SHARES, Alarm, say
-from finc_eval.monitoring.measuring import measure, saturation_of, with_repeats, without_fitted
+from finc_eval.monitoring.followed import FLAGS, SCORES, SHARES, Alarm, CopiesAtStep, say
+from finc_eval.monitoring.measuring import measure, saturation_of, with_repeats, without_copied, without_fitted
 from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.monitoring.needed import evaluations_needed, samples_alone, say_needed
 from finc_eval.monitoring.seen import SeenRepeats
@@ -163,9 +161,14 @@ def test_a_look_is_measured_by_its_distances_in_units_of_samples(basis):
     twins = ((inside + np.diag(np.full(50, np.inf))).min(1) < basis.repeat).sum()
     none = SeenRepeats.of(basis.trace(torch.from_numpy(rows(40, 4))), basis.repeat)
     whole, seen, scores = with_repeats(found, basis, none, np.random.default_rng(0))
-    assert found.shares[kinds : kinds + 2].tolist() == [[(nearest > basis.far).sum(), 50], [0, 0]]
-    assert twins == 3 and whole.sums[kinds + 1].tolist() == whole.shares[kinds + 1].tolist() == [3, 50]
-    assert len(seen.traces) == 90 and scores[kinds + 1] > 0
+    originals = basis.originals.rows.numpy()
+    reach = 0.55 * (distances(originals, originals) + np.diag(np.full(len(originals), np.inf))).min(1)
+    apart = distances(own, originals)
+    near = (apart.min(1) < reach[apart.argmin(1)]).sum()
+    assert found.shares[kinds : kinds + 3].tolist() == [[(nearest > basis.far).sum(), 50], [near, 50], [0, 0]]
+    place = kinds + SHARES.index("repeats")
+    assert twins == 3 and whole.sums[place].tolist() == whole.shares[place].tolist() == [3, 50]
+    assert len(seen.traces) == 90 and scores[place] > 0
     first = len(found.shares)
     assert found.sums[first : first + 4] == pytest.approx(
         np.array([[nearest.sum(), 50], [sum(between), 12], [sum(within), 17], [own[:, 0].sum(dtype=float), 50]]),
@@ -179,8 +182,11 @@ def test_a_look_is_measured_by_its_distances_in_units_of_samples(basis):
 def test_fitted_samples_say_nothing_of_kinds_and_distances(basis):
     found = measure(fe.EmbeddingSet(rows(50, 3)), basis, np.random.default_rng(4), run=Run())
     less = without_fitted(found, basis)
-    fitted = len(basis.nodes) + len(SHARES)
-    assert not less.shares[:fitted].any() and not less.sums[:fitted].any()
+    fitted, copied = len(basis.nodes) + len(SHARES), len(basis.nodes) + SHARES.index("copies")
+    others = np.arange(fitted) != copied
+    assert not less.shares[:fitted][others].any() and not less.sums[:fitted][others].any()
+    assert (less.shares[copied] == found.shares[copied]).all() and less.shares[copied, 1] == 50
+    assert not without_copied(found, basis).shares[copied].any()
     place = fitted + len(FLAGS)
     assert not less.sums[place].any() and len(less.scores[0]) == 0
     assert (less.sums[place + 1 :] == found.sums[place + 1 :]).all() and found.sums[place + 1].all()
@@ -242,7 +248,7 @@ def test_an_alarm_comes_at_the_first_look_whose_evidence_is_enough(shift, refere
         # The mean before is of the reference, and of looks that have moved already.
         before = shift * samples * look / (reference + samples * look)
         scores.append((shift - before) / (1 / samples + 1 / (reference + samples * look)) ** 0.5)
-    evidence = [weigh(np.array(scores)[:count, None]).log_e[0] for count in range(1, found + 1)]
+    evidence = [weigh(np.array(scores)[:count, None])[0] for count in range(1, found + 1)]
     assert evidence[-1] >= np.log(40 / 0.05) > max(evidence[:-1])
     assert found > 1
 
@@ -265,12 +271,12 @@ def test_what_is_said_to_be_needed_is_of_a_shift_and_of_a_kind_of_a_tenth_that_v
 
 
 SAID = {
-    "gone": (("kind k1", 0.2, 0.019), "is gone (20.0 → 1.9 %)"),
-    "rarer": (("kind k1", 0.2, 0.021), "is rarer (20.0 → 2.1 %)"),
-    "more frequent": (("kind k1", 0.2, 0.39), "is more frequent (20.0 → 39.0 %)"),
-    "grown": (("kind k1", 0.2, 0.41), "has grown (20.0 → 41.0 %)"),
-    "new kinds": (("new kinds", 0.02, 0.05), "more samples are far from every kind of the reference: 2.0 → 5.0 %"),
-    "repeats": (("repeats", 0.05, 0.02), "fewer samples repeat another sample of their step: 5.0 → 2.0 %"),
+    "gone": (("kind k1", 0.2, 0.019), "is gone: 1.9 % (before: 20 %)"),
+    "rarer": (("kind k1", 0.2, 0.021), "is rarer: 2.1 % (before: 20 %)"),
+    "more frequent": (("kind k1", 0.2, 0.39), "is more frequent: 39 % (before: 20 %)"),
+    "grown": (("kind k1", 0.2, 0.41), "has grown: 41 % (before: 20 %)"),
+    "new kinds": (("new kinds", 0.02, 0.05), "5.0 % are far from every kind of the reference (before: 2.0 %)"),
+    "repeats": (("repeats", 0.05, 0.02), "2.0 % repeat another sample of their step (before: 5.0 %)"),
     "farther": (("distance", 2.0, 2.5), "farther from the reference (+25 %)"),
     "less diverse": (("diversity", 2.0, 1.5), "less diverse (−25 %)"),
     "in spreads": (("warmth", -0.1, 0.3), "(warmth +0.8 σ)"),
@@ -282,7 +288,7 @@ SAID = {
 @pytest.mark.parametrize("case", SAID)
 def test_an_alarm_says_the_way_and_the_size_of_a_change(case):
     (name, before, after), words = SAID[case]
-    assert say(name, 7.0, before, after, 0.5).endswith(words)
+    assert say(name, before, after, 0.5).endswith(words)
 
 
 def test_strips_leave_out_the_step_whose_neighbors_are_nearest():
@@ -296,26 +302,63 @@ def test_strips_leave_out_the_step_whose_neighbors_are_nearest():
 
 
 KEPT = {
-    "the latest of the nearest": ([3.0, 1.0, 1.19, 2.0], [], 3),
-    "the nearest, beyond the error": ([3.0, 1.0, 1.21, 2.0], [], 2),
-    "before the first alarm": ([3.0, 1.0, 1.19, 2.0], [4, 3], 2),
-    "of a change from the first evaluation on": ([3.0, 1.19, 1.0, 2.0], [1], 2),
-    "of a change from the first evaluation on, beyond the error": ([3.0, 1.21, 1.0, 2.0], [1], 3),
+    "the latest of the nearest": ([3.0, 1.0, 1.19, 2.0], [], [], 3),
+    "the nearest, beyond the error": ([3.0, 1.0, 1.21, 2.0], [], [], 2),
+    "before the first alarm": ([3.0, 1.0, 1.19, 2.0], [("tint", 4), ("tint", 3)], [], 2),
+    "of a change from the first evaluation on": ([3.0, 1.19, 1.0, 2.0], [("tint", 1)], [], 2),
+    "of a change from the first evaluation on, beyond the error": ([3.0, 1.21, 1.0, 2.0], [("tint", 1)], [], 3),
+    "none of those that repeat": ([3.0, 1.19, 1.0, 2.0], [("repeats", 1)], [], None),
+    "before it repeats, though another change holds from the first on": (
+        [3.0, 2.0, 1.0, 1.0],
+        [("tint", 1), ("repeats", 3)],
+        [],
+        2,
+    ),
+    "never as diverse as the reference": ([3.0, 1.19, 1.0, 2.0], [("diversity", 1)], [], 2),
+    "before it collapses": ([3.0, 2.0, 1.0, 1.0], [("tint", 1), ("diversity", 3)], [], 2),
+    "not what copies": ([3.0, 1.0, 1.19, 2.0], [], [3], 2),
+    "nothing, as all copy": ([3.0, 1.0, 1.19, 2.0], [], [1, 2, 3, 4], None),
 }
-"""Distances to the reference at four steps, steps from which alarms hold, and the step to keep."""
+"""Distances to the reference at four steps, alarms by the step from which they hold, steps with copies, and the step to
+keep."""
 
 
 @pytest.mark.parametrize("case", KEPT)
 def test_the_step_to_keep_is_near_the_reference_within_twice_the_error_and_before_alarms(case):
-    apart, since, kept = KEPT[case]
+    apart, changed, copying, kept = KEPT[case]
     found = Evaluations.of(part(np.arange(20.0), units(30, 0)))
     for number in range(1, 5):
         found.add(float(number), part(np.arange(20.0), units(10, number), ((1, 10),)), 0)
     found.distances[:, 0] = apart
     found.sums[:, 0, 1] = 10
     noise = (0.1 / (1 / 10 + 1 / 30)) ** 2 / 2  # an error of 0.1
-    alarms = [Alarm(4.0, "repeats", "", float(one), 0.1, 0.2) for one in since]
-    assert _choose(found, alarms, noise)[0] == kept
-    # What is surely there at the last look, and most likely began there, is dated by its beginning.
-    late = [replace(one, since=4.0, likely=one.since) for one in alarms]
-    assert _choose(found, late, noise)[0] == kept
+    names = ("repeats", *map(str, range(len(found.reference) - 1)))
+    found.sums[:, 0, 0] = 3  # samples that repeat
+    copies = [CopiesAtStep(float(step), 2, 12) for step in copying]
+
+    def alarms(until):
+        """Alarms whose start has an interval that ends so many steps later."""
+        sizes = [(name, step, 0.2 if name == "diversity" else 0.05) for name, step in changed]
+        return [
+            Alarm(4.0, name, "", float(step), 0.1, 0.25 - before, (float(step), float(step + until)))
+            for name, step, before in sizes
+        ]
+
+    assert choose_step(found, names, alarms(0), copies, noise)[0] == kept
+    # What is surely there at the last look, and may have begun earlier, is dated by the earliest step.
+    assert choose_step(found, names, alarms(3), copies, noise)[0] == kept
+    assert choose_step(found, names, alarms(0), copies, noise)[1].endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("changed", "copying", "words"), [(1, [], "4 steps its"), (3, [2, 3, 4], "1 step it has copies")]
+)
+def test_why_steps_are_not_kept_counts_each_step_once(changed, copying, words):
+    found = Evaluations.of(part(np.arange(20.0), units(30, 0)))
+    for number in range(1, 5):
+        found.add(float(number), part(np.arange(20.0), units(10, number), ((1, 10),)), 0)
+    found.sums[:, 0] = 3, 10
+    names = ("repeats", *map(str, range(len(found.reference) - 1)))
+    alarm = Alarm(4.0, "repeats", "", float(changed), 0.1, 0.2, (float(changed), 4.0))
+    copies = [CopiesAtStep(float(step), 2, 12) for step in copying]
+    assert words in choose_step(found, names, [alarm], copies, 0.1)[1]

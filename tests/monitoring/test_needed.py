@@ -35,7 +35,7 @@ def test_larger_looks_need_fewer_looks_and_the_sentence_says_both():
 def test_the_number_of_evaluations_is_the_first_at_whose_end_the_bets_are_enough(shift, reference, samples, things):
     before = reference + samples * np.arange(MOST_EVALUATIONS)
     scores = shift * reference / before / np.sqrt(1 / samples + 1 / before)
-    log_e = [float(weigh(scores[:count, None]).log_e[0]) for count in range(1, MOST_EVALUATIONS + 1)]
+    log_e = [float(weigh(scores[:count, None])[0]) for count in range(1, MOST_EVALUATIONS + 1)]
     enough = [count for count, reached in enumerate(log_e, 1) if reached >= np.log(things / 0.05)]
     found = evaluations_needed.__wrapped__(shift, reference, samples, things, 0.05)
     assert found == enough[0]

@@ -10,7 +10,7 @@ from _stored import made_once
 from PIL import Image, ImageFilter
 
 from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.network import Embedder
+from finc_eval.extractors.network import CardNetwork
 from finc_eval.naming.names import name_by_members
 
 FRAMES, SIDE = 33, 48
@@ -103,7 +103,7 @@ class Moving(Described):
 
 def embed_clips(made):
     card = load_card("motion")
-    return Embedder(card, "cpu")(torch.from_numpy(made))[:, : card.output.dimension]
+    return CardNetwork(card, "cpu")(torch.from_numpy(made))[:, : card.output.dimension]
 
 
 @pytest.fixture(scope="module")

@@ -36,9 +36,9 @@ def desk(tmp_path_factory):
 
 
 def run(verb, code):
-    """Run the README's command that begins so; return what it prints, or its error, in one line."""
+    """Run the README's command that begins so, with all tables; return what it prints, or its error, in one line."""
     (line,) = re.findall(rf"`finc-eval ({verb} [^`]*)`", README)
-    done = CliRunner().invoke(app, shlex.split(line))
+    done = CliRunner().invoke(app, [*shlex.split(line), "--verbose"])
     assert done.exit_code == code, done.output
     return " ".join((done.stderr if code == 3 else done.stdout).split())
 

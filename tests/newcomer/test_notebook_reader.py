@@ -107,3 +107,47 @@ def test_a_verb_shows_its_options_with_their_defaults():
     shown = inspect.signature(fe.compare).parameters
     assert shown["rho"].default == 1.0 and shown["features"].default == fe.Settings().features
     assert {*inspect.signature(fe.Settings).parameters} < {*shown}
+
+
+def test_members_are_asked_by_a_kind_or_by_its_id(arrays):
+    gen, ref, *_ = arrays
+    found = fe.compare(gen, ref, method="clusters")
+    kind = found.significant()[0]
+    assert found.members(kind) == found.members(kind.id) and any(found.members(kind).values())
+    with pytest.raises(fe.UsageError, match="must be a kind of the result, or its id, got int"):
+        found.members(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "answer"),
+    [("random_state", 1, 'did you mean "seed"'), ("n_jobs", 4, r"pass run=fe\.Run\(workers=4\)")],
+)
+def test_an_option_of_another_library_is_answered_with_ours(arrays, name, value, answer):
+    for call in (fe.compare, fe.kinds):
+        with pytest.raises(fe.UsageError, match=answer):
+            call(*arrays[:2], **{name: value})
+
+
+def test_a_set_is_shown_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    images = RNG.integers(0, 256, (20, 8, 8, 3), dtype=np.uint8)
+    np.savez(tmp_path / "model_a.npz", arr_0=images)
+    assert repr(fe.extract(tmp_path / "model_a.npz", "pixels")).startswith("EmbeddingCache('model_a.npz', n=20, ")
+    assert repr(fe.extract(images, "pixels")).startswith("EmbeddingCache(n=20, ")
+
+
+def test_a_notebook_shows_pictures_of_each_finding():
+    pixels = RNG.integers(0, 200, (80, 6, 6, 3))
+    gray = np.repeat(pixels[..., :1], 3, axis=-1)
+    colored = np.concatenate([pixels[:30], np.repeat(RNG.integers(0, 200, (50, 6, 6, 1)), 3, axis=-1)])
+    gen, ref = (
+        fe.EmbeddingSet(
+            rows.reshape(80, -1) / np.float32(255), images=np.kron(rows, np.ones((1, 4, 4, 1))).astype(np.uint8)
+        )
+        for rows in (colored, gray)
+    )
+    found = fe.compare(gen, ref, features=50)
+    assert any("color" in finding.text for finding in found.findings)
+    view = found._repr_html_()
+    row = view[view.index("in color", view.index("What differs")) :].partition("</tr>")[0]
+    assert "<img" in row

@@ -55,7 +55,7 @@ def test_the_commands_of_the_readme_rank_two_models_today_and_a_third_tomorrow(d
     assert "run finc-eval doctor weights fetch inception-fid" in before
     assert "fd is the same by any extractor, and not fid" in before
     assert not (desk / "board").exists()
-    today = run(rank).stdout
+    today = run([*rank, "--verbose"]).stdout
     assert "By unmatched, " in today and "of 2 models" in today and "efficientnet-lite0" in today
     assert "to add a model: finc-eval leaderboard add board --ref real/ NAME=PATH" in today
     assert "board/leaderboard.html" in today and fe.Board("board").names == ("one", "two")

@@ -19,8 +19,9 @@ POLICY = {
 }
 """Limits on all that a cause may break, far beyond what sets of this size differ by chance."""
 
+SINCE = r"^since step \d+(?: \(\d+ to \d+\))?: "  # beginning of the sentence of an alarm
+
 FRAMES = (
-    r"^since step \d+ ",
     r"^(?:nearly all|all|some|half|none|an? \w+|three quarters|two thirds|(?:only |at least )?[\d.]+ %)"
     r"(?: of the (?:generated )?set)? (?:is|are) ",
     r"^the (?:generated )?set is (?:on average )?",
@@ -48,8 +49,8 @@ class Seen:
 
 def plain(sentence):
     """Return the name that a sentence says, without shares, ids of kinds and quotation marks."""
-    found = re.sub(r" \(.*", "", sentence)
-    found = re.sub(r": [\d.]+ → .*", "", found)
+    found = re.sub(r" \(.*", "", re.sub(SINCE, "", sentence))
+    found = re.sub(r": (?:[\d.]+ → .*|[\d.]+ %)$", "", found)
     found = found[0].lower() + found[1:]
     for frame in FRAMES:
         found = re.sub(frame, "", found)
@@ -90,7 +91,7 @@ def of_monitor(planted):
     for step, pictures in enumerate(planted.evaluations):
         monitor.update(step, pictures)
     alarms, says = monitor.alarms, monitor.result.says
-    early = tuple(one.name for one in alarms if one.since < CHANGE)
+    early = tuple(one.name for one in alarms if one.since_interval[1] < CHANGE)
     key = next(iter(says))
     return Seen(key, says[key], first_name(monitor.findings), len(alarms), early)
 

@@ -1,4 +1,4 @@
-"""The first sentence: all outputs of a result begin with the same one, and a terminal ends with it."""
+"""The first sentence: all outputs of a result begin with the same one."""
 
 from dataclasses import replace
 

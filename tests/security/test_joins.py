@@ -25,9 +25,13 @@ REVIEWED = {
             "members_folder(page) / member_page(members.id)",
         },
         "naming/kept_values.py": {"folder_of_columns() / f'{digest}.npz'"},
+        "conventions/opened.py": {"open_source(given.given)"},
+        "embeddings/stored/turned.py": {
+            """_folder() / f"{sha256_of(f'180 {space} {ARITHMETIC}', content[rows])}.npz\""""
+        },
         "same_ids/kept.py": {"folder_of_pairs() / f'{sha256_of(keys, *self.names)}.npz'"},
         "core/provenance.py": {"Path(sys.argv[0])"},
-        "cli/app.py": {"Path(args[0])"},
+        "cli/command.py": {"Path(args[0])"},
         "demo/planted.py": {"folder_inside(folder, kind) / f'{number:04d}.png'"},
         "demo/prompts.py": {"folder / name"},
         "demo/run.py": {"out / 'samples' / name", "out / f'{name}.h5'"},
@@ -50,7 +54,6 @@ REVIEWED = {
         },
         "private/kahm/federated.py": {"Path(folder) / f'{party}.distances.h5'"},
         "samples/shards.py": {"out.with_name(f'{out.stem}.{number:0{len(str(of))}}-of-{of}{out.suffix}')"},
-        "shards/on_ray.py": {"Path(row['path'])"},
     },
     "the name was found by listing a folder that the caller named": {
         "core/remote/mirror.py": {"Path(where, name)"},

@@ -14,6 +14,7 @@ NUMBER = re.compile(r"(?:[<>] )?[+−-]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?")
 BY_NOISE = {
     "private-score": {"zero", "warnings"},
     "private-comparison": {"title", "nearest", "beaten", "tied", "warnings"},
+    "private-leaderboard": {"title", "order", "distance", "details", "warnings"},
     "synthesis": {"agreement", "warnings"},
 }
 """Keys of what depends on noise that nobody can predict ("title" and "warnings" among them), by the type of result."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval import report
 from finc_eval.cli.options import Json, Work, works
-from finc_eval.cli.output import Force, make_room, output_folder
+from finc_eval.cli.output import MAX_LINES, Force, make_room, output_folder, print_result, written
+from finc_eval.cli.question import in_full
 from finc_eval.core.errors import UsageError
-from finc_eval.core.words import percent
+from finc_eval.core.words import percent, plural
 from finc_eval.demo.prompts import FAULTS
-from finc_eval.report.terminal import print_table
+from finc_eval.report.terminal import aligned, print_table, wrap
 
 if TYPE_CHECKING:
     from finc_eval.demo.run import Experiment, Planted
@@ -51,10 +51,14 @@ def demo(
     if as_json:
         print(comparison.to_json())
         return
+    if not (prompts or same_seed or in_full.get()):
+        print(*brief_of(experiment), *written([experiment.report]), sep="\n")
+        print("next: finc-eval generated/ real/ (tables of the demo: --verbose)")
+        return
     if prompts:
         words = [word.text for word in comparison.prompts.words] if comparison.prompts else []
         print(f"planted faults: {', '.join(FAULTS)}; words that were found: {', '.join(words) or 'none'}")
-    elif comparison.by_id is not None:
+    elif same_seed and comparison.by_id is not None:
         listed = set(comparison.by_id.broken)
         right = len(listed & experiment.broken.keys())
         others = len(listed) - right
@@ -64,8 +68,29 @@ def demo(
     else:
         print_planted(experiment)
         print("Coloring half of the generated digits also halves its gray ones: so the other gray kinds also differ.")
-    report.show(comparison)
-    print(f"\nOpen the report: {experiment.report}")
+    print_result(comparison, [experiment.report], MAX_LINES - 2)
+
+
+def brief_of(experiment: Experiment) -> list[str]:
+    """Return what was planted and found in a line each, and what the comparison says first."""
+    *colored, rare = experiment.planted
+    found = [planted.kind is not None for planted in colored]
+    of_rare = "–" if rare.kind is None else percent(rare.kind.share_gen, 1)
+    copies = 0 if experiment.comparison.copies is None else experiment.comparison.copies.count
+    rows = [
+        ("planted", "share", "found", "reference"),
+        *(
+            (look.what, percent(look.share, 1), "–" if look.look is None else percent(look.look.share_gen, 1), "0 %")
+            for look in experiment.looks
+        ),
+        ("each digit in its own color", plural(len(found), "kind"), plural(sum(found), "kind"), "0 %"),
+        (rare.what, percent(rare.share_gen, 1), of_rare, percent(rare.share_ref, 1)),
+        ("exact copies of reference images", str(experiment.copies), str(copies), ""),
+    ]
+    seen = sum(found) + (rare.kind is not None) + sum(look.look is not None for look in experiment.looks)
+    planted = len(experiment.planted) + len(experiment.looks)
+    first = f"Two sets of real digits: of {planted} planted differences, {seen} are found."
+    return [first, *aligned(rows), *wrap(f"finc-eval says: {experiment.comparison.headline}")]
 
 
 def print_planted(experiment: Experiment) -> None:

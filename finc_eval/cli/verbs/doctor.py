@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from finc_eval.cli.app import VerbGroup
+from finc_eval.cli.command import VerbGroup
 from finc_eval.cli.options import Json, Quiet, Work, show_progress, works
 from finc_eval.cli.output import print_json
 from finc_eval.core.errors import DataError, UsageError, check_choice

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.app import VerbGroup
+from finc_eval.cli.command import VerbGroup
 from finc_eval.cli.options import Json, Quiet, Samples, Work, check_given, given_options, show_progress, takes, works
 from finc_eval.cli.output import Force, check_suffix, has_header, make_room, print_json, refuse_loss
 from finc_eval.core.errors import DataError, UsageError

@@ -33,7 +33,9 @@ def gate(
     context: typer.Context,
     extraction: Extraction,
     work: Work,
-    ref: Annotated[str | None, typer.Option(help="Reference set, in any form that --gen takes.")] = None,
+    ref: Annotated[
+        str | None, typer.Option(help="Reference set, in any form that --gen takes, or a private sketch.")
+    ] = None,
     baseline: Annotated[
         list[str] | None,
         typer.Option(

@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.app import VerbGroup
 from finc_eval.cli.class_tables import write_classes
+from finc_eval.cli.command import VerbGroup
 from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import Json, Samples, Work, check_given, embeds, paths_by_name, takes
 from finc_eval.cli.output import (
@@ -96,10 +96,8 @@ def fit(
     if as_json:
         print_json({"path": str(out), "classes": sizes, "settings": plain(settings), "space": models.space})
         return
-    print(
-        f"{out}: models of {plural(len(sizes), 'class')}, {embeddings.n:,} samples of "
-        f"{embeddings.dim} entries, {settings}; the file holds the samples"
-    )
+    what = f"models of {plural(len(sizes), 'class')}, {embeddings.n:,} samples of {embeddings.dim} entries"
+    print(f"{out}: {what}; the file holds the samples", f"settings: {settings}", sep="\n")
 
 
 @kahm.command()

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.app import DefaultGroup
+from finc_eval.cli.command import DefaultGroup
 from finc_eval.cli.options import (
     Extractors,
     Gens,
@@ -43,6 +43,7 @@ from finc_eval.cli.output import (
 )
 from finc_eval.core.doors import read_bytes
 from finc_eval.core.errors import UsageError
+from finc_eval.core.files.stored import file_type
 from finc_eval.core.marks import mark_of
 from finc_eval.core.places import is_url
 from finc_eval.core.storage import write_text
@@ -84,6 +85,17 @@ VoteFile = Annotated[
     ),
 ]
 
+LabelFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--labels",
+        metavar="NAME=FILE,…",
+        help="Labels of people for some of the scored samples, drawn at random, in the files that --scores takes: each "
+        'judge is corrected by them, and "rating by clip" is what people would say of all samples. From 50 labeled '
+        "prompts of a model on.",
+    ),
+]
+
 
 @leaderboard.command()
 @takes(LeaderboardSettings, "settings")
@@ -99,6 +111,7 @@ def rank(
     gen: Gens = (),  # type: ignore[assignment]
     scores: ScoreFiles = None,
     votes: VoteFile = None,
+    labels: LabelFiles = None,
     out: Out = None,
     force: Force = False,
     as_json: Json = False,
@@ -109,6 +122,8 @@ def rank(
     A name given several times is a model that was trained several times.
     A rank is the set of ranks that a model may have; all of them hold together with probability 0.95.
     Several extractors give one board with columns for each of their spaces, which is not kept for models added later.
+    With a private sketch as --ref, models are ranked by their distance from the private records, with its guarantee;
+    such a board is not kept either.
     Neither is a board with --scores or --votes, which are columns like all others, with ranks, and with the kinds and
     words where a judge or voters prefer.
     """
@@ -122,11 +137,17 @@ def rank(
     ballots = [
         path for given in votes or () for path in (given.split(",") if not Path(given).exists() else [given]) if path
     ]
-    judged: dict[str, Any] = {"scores": score_sources(scores) if scores else None, "votes": ballots or None}
+    judged: dict[str, Any] = {"votes": ballots or None}
+    judged |= {
+        name: score_sources(given, f"--{name}") if given else None
+        for name, given in (("scores", scores), ("labels", labels))
+    }
     check_given(ballots)
-    output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=[*runs, "ref"])
+    is_private = _is_private(ref)
+    type_name = "private-leaderboard" if is_private else "leaderboard"
+    output = output_folder("leaderboard", type_name, sources, out, force, titles=[*runs, "ref"], stem="leaderboard")
     with work.running() as run:
-        kept = None if len(how) > 1 or is_url(output.folder) else fe.Board(output.folder)
+        kept = None if len(how) > 1 or is_private or is_url(output.folder) else fe.Board(output.folder)
         if kept is None:
             result = fe.leaderboard(runs, ref, settings, extractor=how if len(how) > 1 else how[0], run=run, **judged)
         else:
@@ -158,6 +179,11 @@ def add(
     """
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
+    if _is_private(ref):
+        raise UsageError(
+            f"{ref} is a private sketch, and a board on it is not kept: rank all models at once, by finc-eval "
+            "leaderboard without add"
+        )
     stored = fe.Board(board)
     names = [field.name for field in fields(settings) if given_options(context, field.name)]
     given: Any = {name: getattr(settings, name) for name in names}
@@ -172,9 +198,13 @@ def add(
     if as_json or stays:
         _print_names(stored, done, as_json, ranked.without_pictures)
     else:
-        print(done, end="\n\n")
+        print(done)
     if not as_json:
         emit(ranked, None if stays else _page_of(board), as_json)
+
+
+def _is_private(ref: str) -> bool:
+    return not is_url(ref) and file_type(ref) == "private sketch"
 
 
 @leaderboard.command()
@@ -292,8 +322,8 @@ def _beside(board: fe.Leaderboard, others: list[str] | None) -> fe.Leaderboard:
     return board.beside({label: open_board(Path(path)) for label, path in name_sets(others).items()})
 
 
-def score_sources(options: Sequence[str]) -> dict[str, list[str]] | list[Any]:
-    """Return what all --scores name: files by model, files with a column model beside them, or columns of the sets."""
+def score_sources(options: Sequence[str], option: str = "--scores") -> dict[str, list[str]] | list[Any]:
+    """Return what --scores or --labels name: files by model, files with a column model, or columns of the sets."""
     by_model: dict[str, list[str]] = {}
     others: list[str] = []
     for given in options:
@@ -303,7 +333,7 @@ def score_sources(options: Sequence[str]) -> dict[str, list[str]] | list[Any]:
             for part in re.split(r",(?=[^,=]+=)", given):
                 name, _, path = part.partition("=")
                 if not name or not path:
-                    raise UsageError(f"--scores is NAME=FILE, got {part}: write for example one=one.csv,two=two.jsonl")
+                    raise UsageError(f"{option} is NAME=FILE, got {part}: write for example one=one.csv,two=two.jsonl")
                 by_model.setdefault(name.strip(), []).append(path)
         else:
             others += [part.strip() for part in given.split(",") if part.strip()]
@@ -311,7 +341,7 @@ def score_sources(options: Sequence[str]) -> dict[str, list[str]] | list[Any]:
     check_given([*(path for paths in by_model.values() for path in paths), *files])
     if by_model and len(files) < len(others):
         column = next(path for path in others if path not in files)
-        raise UsageError(f"--scores names {column!r} beside files, and it is not a file: write NAME={column}")
+        raise UsageError(f"{option} names {column!r} beside files, and it is not a file: write NAME={column}")
     if not by_model:
         return others
     return [by_model, *files] if files else by_model

@@ -14,6 +14,7 @@ import finc_eval as fe
 from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import Gen, Json, Ref, Work, check_given, embeds
 from finc_eval.cli.output import Force, OptionalOut, check_suffix, emit, output_folder, refuse_loss
+from finc_eval.cli.verbs.explaining import explain_number
 from finc_eval.core.errors import DataError, check_choice
 from finc_eval.extractors.settings import Extraction
 from finc_eval.numerics.names import INDEXES, SearchIndex
@@ -58,6 +59,14 @@ def metrics(
     index: Annotated[
         str, typer.Option(help=f"How prdc, precision_recall, realism, rarity and authpct find neighbors: {INDEXES}.")
     ] = "exact",
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE",
+            help="A number that somebody printed for these samples, such as 28.09: find the conventions that give it "
+            "(which samples, resizing, JPEG, crops, bias …), for the only metric in --metrics; default: fd.",
+        ),
+    ] = None,
     out: OptionalOut = None,
     force: Force = False,
     as_json: Json = False,
@@ -67,6 +76,10 @@ def metrics(
     --gen and --ref may also be an .npz of statistics (mu, sigma; mu_s, sigma_s for sfid), for Fréchet distances.
     """
     check_choice("index", index, get_args(SearchIndex))
+    if explain is not None:
+        others = {"--test": test, "--by": by, "--save-statistics": save_statistics, "--out": out}
+        explain_number(explain, gen, ref, names, extraction, work, as_json, others)
+        return
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
     check_given(sources.values(), extraction.extractor)
     if save_statistics is not None:

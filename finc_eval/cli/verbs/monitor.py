@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval import report
 from finc_eval.cli.options import Json, Work, check_given, embeds
-from finc_eval.cli.output import Force, check_suffix, refuse_loss, warn_of_large
+from finc_eval.cli.output import Force, check_suffix, print_result, refuse_loss, warn_of_large
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.storage import claim
@@ -45,6 +44,10 @@ def monitor(
         str | None,
         typer.Option(help="Reference set: samples of step 0, or real ones. Default: the samples of the first step."),
     ] = None,
+    train: Annotated[
+        str | None,
+        typer.Option(help="Training set of the generator: samples near it are copies. Default: those near --ref are."),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE.html", help="Page to write; its numbers are in its tables.")
     ] = Path("monitor.html"),
@@ -56,18 +59,20 @@ def monitor(
     If nothing changes, the probability of any alarm, over all steps, is at most 5 %. Draw new seeds at each step.
     """
     steps = order_steps(checkpoints, step or ())
-    check_given([*steps.values(), ref], extraction.extractor)
+    check_given([*steps.values(), ref, train], extraction.extractor)
     check_suffix(out, ".html")
     if ref is None:
         if len(steps) < 2:
             raise UsageError("one step without --ref has nothing to be compared to: pass --ref, or further steps")
         ref = steps.pop(min(steps))
-    inputs = {step_text(at): path for at, path in steps.items()} | {"ref": ref}
+    inputs = (
+        {step_text(at): path for at, path in steps.items()} | {"ref": ref} | ({} if train is None else {"train": train})
+    )
     job = job_digest("monitor", inputs)
     refuse_loss(out, lambda path: mark_of(path) == mark(TYPE, job), force)
     claim(out)
     with work.running() as run:
-        followed = fe.Monitor(ref, extractor=extraction, run=run)
+        followed = fe.Monitor(ref, train=train, extractor=extraction, run=run)
         print(followed.needed, file=sys.stderr)
         for at, path in steps.items():
             followed.update(at, path)
@@ -78,6 +83,5 @@ def monitor(
     if as_json:
         print_data(course.to_json())
         return
-    report.show(course)
-    print("", out, sep="\n")
+    print_result(course, [out])
     warn_of_large(out)

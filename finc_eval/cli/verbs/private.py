@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.app import VerbGroup
+from finc_eval.cli.command import VerbGroup
 from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import Gen, Gens, Json, Named, Work, check_given, embeds, name_sets, takes, title_of, works
 from finc_eval.cli.output import (
@@ -25,6 +25,7 @@ from finc_eval.cli.output import (
     make_room,
     output_folder,
     print_json,
+    print_result,
     refuse_loss,
 )
 from finc_eval.core.errors import BudgetError, DataError, UsageError
@@ -307,9 +308,11 @@ def generate(
                 output.write(synthesis, {}, pictures)
             finally:
                 write(partial(_save, partial(write_arrays, arrays=arrays), done))
-    emit(synthesis, None, as_json)
-    if not as_json:
-        print("", *reversed(output.files.values()), out, sep="\n")
+    if as_json:
+        emit(synthesis, None, as_json)
+    else:
+        print_result(synthesis, output.listed)
+        print(out)
 
 
 def _check_sources(data: Path, table: Path | None, classes: Any) -> None:

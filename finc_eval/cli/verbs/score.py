@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 import finc_eval as fe
 from finc_eval.cli.class_tables import is_table_of
 from finc_eval.cli.options import Json, Samples, Work, check_given, embeds
-from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
+from finc_eval.cli.output import Force, check_suffix, print_json, print_listing, refuse_loss
 from finc_eval.core.doors import create_text
 from finc_eval.core.files.csv_text import spelled, write_rows
 from finc_eval.core.storage import write_whole
 from finc_eval.core.words import percent, plural
 from finc_eval.extractors.settings import Extraction
 from finc_eval.naming.evidence import with_id
-from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.terminal import print_notes
 
 BEFORE = ("id", "kind", "kind_name")  # columns before the columns of the directions
 
@@ -112,4 +112,4 @@ def _print_kinds(result: fe.Comparison, members: Sequence[int], n: int) -> None:
         rows.append([with_id(kind), f"{count:,}", *shares])
     if rows:
         headings = ["kind", "samples", "share", "of gen", "of ref"]
-        print_table(f"Kinds of {plural(n, 'sample')}", headings, rows, names=["kind"])
+        print_listing(f"Kinds of {plural(n, 'sample')}", headings, rows, names=["kind"])

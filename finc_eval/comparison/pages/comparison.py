@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from finc_eval.comparison.direction import SETS_OF, Direction, Role, Spectrum
-from finc_eval.comparison.headline import details, drifts, is_shown, says
+from finc_eval.comparison.headline import counted, details, drifts, is_shown, says
 from finc_eval.comparison.pages.directions import (
     OPEN,
     SHOWN_BY_NONE,
@@ -235,6 +235,7 @@ def outline(comparison: Comparison) -> Outline:
         kind="comparison",
         title=f"{gen} against {ref}",
         says=says(comparison),
+        counted=counted(comparison),
         sets={gen: comparison.gen.n, ref: comparison.ref.n},
         signatures=[comparison.signature],
         call=call("compare", *(source(*item) for item in sets.items()), settings=comparison.settings),
@@ -274,7 +275,7 @@ def _directions_title(comparison: Comparison) -> str:
 
 
 def notebook(comparison: Comparison) -> Outline:
-    """Return what a notebook shows: kinds and directions with a few samples, and why intervals hold 0."""
+    """Return what a notebook shows: findings, kinds and directions with samples, and why intervals hold 0."""
     comparison = as_said(comparison)
     found = significant(comparison.kinds or comparison.directions, ALPHA)
     thing = "kind" if comparison.kinds else "direction"
@@ -282,31 +283,31 @@ def notebook(comparison: Comparison) -> Outline:
     said, others = outline(comparison), not_significant(comparison, ".")
     found_too = {"not significant": others} if others else {}
     drawn = map_on_page(comparison.map, comparison.kinds, LABELS, PAIR, comparison.gallery.pictures)
+    found_table = findings_table(comparison, TEXT_SAMPLES)
     return replace(
         said,
         says={**said.says, **found_too},
+        tables=[*found_table, *said.tables[len(found_table) :]],
         warnings=[*lacking, *open_shares(comparison)],
         figure="" if drawn is None else drawn.figure,
     )
 
 
 def show(comparison: Comparison) -> None:
-    """Print the kinds that differ, the directions, what qualifies them, and last the headline."""
-    comparison = as_said(comparison)
-    for table in (*outline(comparison).tables, *prompt_tables(comparison.prompts, LABELS)):
+    """Print the headline, the kinds that differ, the directions, and what qualifies them."""
+    comparison, said = as_said(comparison), outline(comparison)
+    print(one_line(comparison.headline))
+    for table in (*said.tables, *prompt_tables(comparison.prompts, LABELS)):
         print_one(table)
     if any(remark(direction) for direction in significant(comparison.directions, ALPHA)):
         print("– refits find less than half of it again: not counted")
-    for sentence in open_shares(comparison):
+    for sentence in (*open_shares(comparison), *said.details):
         print(one_line(sentence))
-    if others := not_significant(comparison):
-        print(one_line(others))
     tests = tests_in_words(comparison)
     print(f"{tests} tested, with family-wise α = {ALPHA:g} in all" if tests else "nothing was tested")
     if comparison.directions:
         print("shares of directions overlap: do not add them")
     print_notes(comparison.warnings)
-    print(f"\n{one_line(comparison.headline)}")
 
 
 def titles(comparison: Comparison) -> tuple[str, str]:

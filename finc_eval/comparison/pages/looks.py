@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.result import Comparison
 from finc_eval.findings.found import look_finding
@@ -14,11 +16,14 @@ from finc_eval.naming.looks import Look
 from finc_eval.naming.traits import measured_words
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.kind import Kind
-from finc_eval.prompts.table import Word
+from finc_eval.prompts.result import Word
 from finc_eval.report.cards import CardView, Grid, Seen
 from finc_eval.report.colors import PAIR
 from finc_eval.report.drawings import heat_map
 from finc_eval.report.formats import p_value
+
+WHERE = "A frame marks the window of the middle square, which the network sees, that shows it most."
+"""Legend of pictures with heat maps."""
 
 LOOKS = ("look", "repeat", "column", "part", "sets")  # findings whose pictures stand first
 
@@ -82,19 +87,22 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
     )
 
 
+def heat_maps(part: PartOfSet) -> dict[str, Markup]:
+    """Return the heat maps of the surest pictures that have a part, by id."""
+    ink = PAIR[part.owner]
+    return {name: heat_map(f"Where in {name}", rows, ink) for name, rows in zip(part.samples, part.heat, strict=False)}
+
+
 def _part(part: PartOfSet, titles: Mapping[str, str]) -> Seen:
     """Return the surest pictures that have a part, each with its heat map, and pictures of the other set like them."""
-    ink = PAIR[part.owner]
-    maps = {name: heat_map(f"Where in {name}", rows, ink) for name, rows in zip(part.samples, part.heat, strict=False)}
+    ink, maps = PAIR[part.owner], heat_maps(part)
     other = next(label for label in titles if label != part.owner)
     share = "" if part.at_least is None else f"{part.finding.say_shares(0)[part.side == 'less']}, "
     grids = {
         part.owner: Grid(f"{share}surest", part.owner, part.examples(part.owner), maps=maps),
         other: Grid("most like them", other, part.examples(other)),
     }  # fmt: skip
-    where = (
-        "A frame marks the window of the middle square, which the network sees, that shows it most. " if maps else ""
-    )
+    where = f"{WHERE} " if maps else ""
     return Seen(
         "pictures that differ most" if part.at_least is None else part.finding.words,
         tuple(CardView(PAIR[label], titles[label], "", (grid,)) for label, grid in grids.items() if grid.ids),

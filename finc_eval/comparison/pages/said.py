@@ -68,10 +68,11 @@ def _muted(kind: Kind) -> Kind:
     return replace(kind, p_value=1.0, name=None, evidence=(), part_of=None)
 
 
-def findings_table(comparison: Comparison) -> list[TextTable]:
+def findings_table(comparison: Comparison, samples: int = 0) -> list[TextTable]:
     """Return the table of what is said, each finding with what follows from it below; none without any.
 
-    Kinds and directions have tables of their own; they stand here only if looks follow from them.
+    Kinds and directions have tables of their own; they stand here only if looks follow from them. `samples` is how many
+    samples show each finding.
     """
     ids = {kind.id for kind in comparison.kinds} | {direction.id for direction in comparison.directions}
     rows: list[list[Cell | str]] = []
@@ -79,7 +80,7 @@ def findings_table(comparison: Comparison) -> list[TextTable]:
     for finding in comparison.findings:
         below = [name for name in finding.explains if name not in ids]
         if below or not (finding.parts and ids.issuperset(finding.parts)):
-            rows.append(_row(finding))
+            rows.append(_row(finding, samples))
             rows += [[f"{UNDER}{name}", "–", "–", "–"] for name in below]
             muted += [False, *(True for _ in below)]
     legend = "What stands below a finding follows from it."
@@ -87,6 +88,11 @@ def findings_table(comparison: Comparison) -> list[TextTable]:
     return [TextTable(title, columns, rows, muted=muted, legend=legend * any(muted))] if rows else []
 
 
-def _row(finding: Finding) -> list[Cell | str]:
+def _row(finding: Finding, samples: int) -> list[Cell | str]:
     said = finding.words if finding.name in finding.words else finding.name
-    return [said, *finding.share_cells, "–" if finding.p_value is None else p_value(finding.p_value)]
+    shown = [("gen" if finding.is_more else "ref", finding.ids[:samples])] if samples and finding.ids else []
+    return [
+        Cell(said, samples=shown),
+        *finding.share_cells,
+        "–" if finding.p_value is None else p_value(finding.p_value),
+    ]

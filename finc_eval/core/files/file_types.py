@@ -41,7 +41,7 @@ FILE_TYPES = {
     ),
     "private sketch": FileType(
         "a private sketch",
-        "finc-eval evaluate, private sketch score and private sketch compare take as --ref (in Python: "
+        "finc-eval evaluate, private sketch score and compare, leaderboard and gate take as --ref (in Python: "
         "PrivateSketch.score)",
         "a private sketch by finc-eval private sketch release",
     ),
@@ -66,6 +66,7 @@ MADE_BY = {
     "baseline": "finc-eval gate --promote",
     "baseline-kinds": "finc-eval gate --promote",
     "leaderboard": "finc-eval leaderboard",
+    "private-leaderboard": "finc-eval leaderboard",
     "leaderboard-index": "finc-eval leaderboard",
     "leaderboard-entry": "finc-eval leaderboard",
     "leaderboard-reference": "finc-eval leaderboard",

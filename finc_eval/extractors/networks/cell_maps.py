@@ -1,4 +1,4 @@
-"""A network that also gives the cells of its pictures: its early maps, pooled while it computes the embedding."""
+"""A network that also gives the cells of its samples: its early maps, pooled while it computes the embedding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ CELLS = "cells"  # name of the output
 class WithCells(torch.nn.Module):
     """A network of images with one more output, "cells": (n, 49, c) int8, row by row of the grid of 7 × 7 windows.
 
-    Hooks pool each map as soon as it is there, so that no map is held and nothing is computed twice.
+    Of clips, whose frames it embeds one by one, the cells are means over each third of the frames: (n, 147, c). Hooks
+    pool each map as soon as it is there, so that no map is held and nothing is computed twice.
     """
 
     def __init__(self, network: torch.nn.Module, table: CellTable, name: str) -> None:
@@ -27,10 +28,11 @@ class WithCells(torch.nn.Module):
         device = next(network.parameters()).device
         self.center = torch.from_numpy(table.center).to(device)
         self.factor = torch.from_numpy(STEPS / CLIP / table.scale).to(device)
-        self._layers = tuple(table.layers)
+        self._layers, self._times = tuple(table.layers), table.times
+        of_images = network if table.times == 1 else network.get_submodule("network")  # of `FrameByFrame`
         for layer, statistics in table.layers.items():
             try:
-                module = network.get_submodule(layer)
+                module = of_images.get_submodule(layer)
             except AttributeError as error:
                 raise DataError(f'card {name}: the network has no layer "{layer}": correct cells.layers') from error
             module.register_forward_hook(self._pooling(layer, statistics))
@@ -46,6 +48,9 @@ class WithCells(torch.nn.Module):
         values = torch.cat([self._parts[layer] for layer in self._layers], 2)
         if values.shape[2] != len(self.center):
             raise DataError(f"the layers of cells have {values.shape[2]} numbers, their table {len(self.center)}")
+        if self._times > 1:
+            thirds = values.view(len(images), -1, *values.shape[1:]).tensor_split(self._times, 1)
+            values = torch.cat([frames.mean(1) for frames in thirds], 1)
         scaled = ((values - self.center) * self.factor).clamp(-STEPS, STEPS)
         return outputs | {CELLS: scaled.round().to(torch.int8)}
 

@@ -9,15 +9,15 @@ E‖d‖² = Δ² + tr Σ and var ‖d‖² = 4 δᵀΣδ + 2 tr Σ².
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import sqrt
 
 import torch
 from scipy.optimize import brentq
 
-from finc_eval.estimates.error_source import ErrorSource
+from finc_eval.estimates.error_source import GEN, REF, ErrorSource
 from finc_eval.estimates.estimate import Estimate
 from finc_eval.numerics.inference import normal_quantile
 from finc_eval.numerics.moments import Moments
@@ -87,14 +87,31 @@ def interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[float,
     known, κ is shrunk to its average over the fluctuation of d, tr Σ²/tr Σ.
     """
     z, value = normal_quantile(confidence), squared_distance(ref, gen)
-    along, squared, trace = _fluctuation(ref, gen)
-    unsure = sqrt(2 * squared)
-    kappa = (max(along, 0.0) + unsure * squared / trace) / (max(value, 0.0) + unsure)
+    kappa, unsure = _growth(ref, gen, value)
     middle = value + 2 * kappa * z**2
     half = sqrt(max(middle**2 - value**2 + (z * unsure) ** 2, 0.0))
     # Estimates may be below zero, Δ² cannot: there the variance is the one at zero, and the ends are linear.
     low, high = (value + sign * z * unsure for sign in (-1, 1))
     return (low if low < 0 else middle - half), (high if high < 0 else middle + half)
+
+
+def detected_beyond(ref: NoisyMean, gen: SampleMean, margin: float, beyond: float, power: float) -> float:
+    """Return the Δ² whose interval surely lies above a margin, with the probability of the normal quantile `power`.
+
+    `beyond` is the normal quantile of the interval's lower end. The least Δ̂² of such an interval is margin +
+    beyond·√(4κ·margin + 2 tr Σ²), and the Δ² that exceeds it has the standard deviation √(4κΔ² + 2 tr Σ²).
+    """
+    kappa, unsure = _growth(ref, gen, squared_distance(ref, gen))
+    least = margin + beyond * sqrt(4 * kappa * margin + unsure**2)
+    middle = least + 2 * kappa * power**2
+    return middle + sqrt(max(middle**2 - least**2 + (power * unsure) ** 2, 0.0))
+
+
+def _growth(ref: NoisyMean, gen: SampleMean, value: float) -> tuple[float, float]:
+    """Return κ, by whose fourfold the variance of an estimate grows with Δ², and the deviation √(2 tr Σ²) at 0."""
+    along, squared, trace = _fluctuation(ref, gen)
+    unsure = sqrt(2 * squared)
+    return (max(along, 0.0) + unsure * squared / trace) / (max(value, 0.0) + unsure), unsure
 
 
 def largest_by_chance(ref: NoisyMean, gen: SampleMean, confidence: float) -> float:
@@ -136,30 +153,58 @@ def noncentrality_interval(x: float, degrees: int, confidence: float) -> tuple[f
     return noncentrality(1 - tail), noncentrality(tail)
 
 
-def difference(ref: NoisyMean, first: SampleMean, other: SampleMean) -> Estimate:
-    """Estimate Δ²(one) − Δ²(other). The squared noise and the reference's sampling are in both and cancel.
+def compared(ref: NoisyMean, gens: Sequence[SampleMean]) -> tuple[Estimate, ...]:
+    """Estimate Δ² of independent generators, with errors for comparing them with each other (`apart`).
+
+    Given the samples, the reference's error e moves Δ̂ᵢ² − Δ̂ⱼ² by 2 (dᵢ − dⱼ)ᵀe alone: of the noise, which all share,
+    what lies between the generators is left, and ‖e‖² cancels. So the shared parts of i are a root of the matrix
+    4 (dᵢ − d̄)ᵀ(s²I + S_P/m)(dⱼ − d̄), where d̄ is the mean of all dᵢ. With Cᵢ = Sᵢ/nᵢ, its own variance is
+    4 δᵢᵀCᵢδᵢ + 2 tr Cᵢ². The error of Δ̂ᵢ² itself is larger (`variance`).
+    """
+    shared = _reference(ref, gens)
+    means = torch.stack([gen.mean for gen in gens])
+    gaps = means.mean(0) - means
+    values, vectors = torch.linalg.eigh(4 * gaps @ shared @ gaps.T)
+    parts = (vectors * values.clamp_min(0).sqrt()).numpy()
+    found = []
+    for gen, part_of_gen in zip(gens, parts, strict=True):
+        d, sampling = ref.mean - gen.mean, gen.covariance / gen.n
+        # dᵀCd exceeds δᵀCδ by tr C(s²I + S_P/m), which the shared parts already contain, and by tr C².
+        along = float(d @ sampling @ d) - float((sampling * (shared + sampling)).sum())
+        own = 4 * max(along, 0.0) + 2 * float(sampling.square().sum())
+        sources = (ErrorSource.of_variance(GEN, own), ErrorSource(REF, part_of_gen))
+        found.append(Estimate.of(squared_distance(ref, gen), sources))
+    return tuple(found)
+
+
+def apart(first: Estimate, other: Estimate) -> Estimate:
+    """Return the difference of two estimates of `compared`: what both share of the reference's error cancels.
 
     Its variance is known from the release and the samples, so that its law is normal, and not Student's.
     """
-    value = squared_distance(ref, first) - squared_distance(ref, other)
-    return Estimate.of(value, (ErrorSource.of_variance("noise, records and samples", _variance(ref, first, other)),))
+    both = zip(first.sources, other.sources, strict=True)
+    gap = sum(source.minus(another).variance for source, another in both if source.name == REF)
+    own = first.variance_of(GEN) + other.variance_of(GEN)
+    sources = (ErrorSource.of_variance(GEN, own), ErrorSource.of_variance(REF, gap))
+    return Estimate.of(first.value - other.value, sources)
 
 
-def _variance(ref: NoisyMean, first: SampleMean, other: SampleMean) -> float:
-    """Estimate the variance of `difference` over noise, records and two independent sets of generated samples.
+def difference(ref: NoisyMean, first: SampleMean, other: SampleMean) -> Estimate:
+    """Estimate Δ²(first) − Δ²(other). The squared noise and the reference's sampling are in both and cancel.
 
-    With g = q₁ − q₂ and Cᵢ = Sᵢ/nᵢ it is 4 gᵀ(s²I + S_P/m)g + Σᵢ (4 δᵢᵀCᵢδᵢ + 2 tr Cᵢ²). Only the noise along g is
-    left: 4 s²‖g‖².
+    With g = q₁ − q₂ its variance is 4 gᵀ(s²I + S_P/m)g + Σᵢ (4 δᵢᵀCᵢδᵢ + 2 tr Cᵢ²): only the noise along g is left.
     """
-    gap = first.mean - other.mean
-    shared = _reference(ref, (first, other))
-    total = 4 * float(gap @ shared @ gap)
-    for gen in (first, other):
-        d, sampling = ref.mean - gen.mean, gen.covariance / gen.n
-        # dᵀCd exceeds δᵀCδ by tr C(s²I + S_P/m), which gᵀ(…)g already contains, and by tr C².
-        along = float(d @ sampling @ d) - float((sampling * (shared + sampling)).sum())
-        total += 4 * max(along, 0.0) + 2 * float(sampling.square().sum())
-    return total
+    return apart(*compared(ref, (first, other)))
+
+
+def error_unchanged(ref: NoisyMean, gen: SampleMean, n: int) -> float:
+    """Return the standard error of `difference` for another sample of the same law, of n samples.
+
+    With R = s²I + S_P/m, the mean of gᵀRg over both samples is tr R(C₁ + C₂).
+    """
+    gaps = 4 * float((_reference(ref, (gen,)) * gen.covariance).sum())
+    pair = (gen, replace(gen, n=n))
+    return sqrt(sum(compared(ref, (each,))[0].variance_of(GEN) + gaps / each.n for each in pair))
 
 
 def smallest_detected(ref: NoisyMean, confidence: float) -> float:
@@ -194,7 +239,7 @@ def _fluctuation(ref: NoisyMean, gen: SampleMean) -> tuple[float, float, float]:
     return float(d @ total @ d) - squared, squared, float(total.trace())
 
 
-def _reference(ref: NoisyMean, gens: tuple[SampleMean, ...]) -> torch.Tensor:
+def _reference(ref: NoisyMean, gens: Sequence[SampleMean]) -> torch.Tensor:
     """Estimate s²I + S_P/m: the generators' covariances, scaled to the known trace, take the place of S_P."""
     identity = torch.eye(len(ref.mean), dtype=ref.mean.dtype)
     shapes = [

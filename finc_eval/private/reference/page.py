@@ -16,7 +16,7 @@ from finc_eval.report import Page
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, call, several
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import draw_intervals, scale
-from finc_eval.report.terminal import print_table
+from finc_eval.report.terminal import print_table, wrap
 
 PrivateResult = PrivateScore | PrivateComparison
 
@@ -102,14 +102,15 @@ def show_sketch(path: str, sketch: PrivateSketch) -> None:
     """Print the contents and the guarantees of a private sketch on standard output."""
     transform, phi = sketch.transform, sketch.feature_map
     print(f"{path}: private sketch of {sketch.m} records, {sketch.space}, {sketch.size} features")
-    print(f"transform {transform.digest[:12]}: {transform.origin}")
+    print(*wrap(f"transform {transform.digest[:12]}: {transform.origin}"), sep="\n")
     fields = dict(phi.signature())
     print(f"features: {phi.kind} {fields['order']}, length scale {fields['sigma']}, radius {transform.radius:.4g}")
     if sketch.classes is not None:
         print(f"classes: {', '.join(sketch.classes)}")
     print(f"noise {sketch.noise:.4g} on every feature")
     for release in sketch.releases:
-        print(f"{release.m} records, sensitivity {release.sensitivity:.4g}: {release.guarantee}")
+        said = f"{release.m} records, sensitivity {release.sensitivity:.4g}: {release.guarantee}"
+        print(*wrap(said), sep="\n")
         if (video := release.of_video) is not None:
             print(f"a record is a window, and a video has up to {release.windows} of them. To a whole video: {video}")
 
@@ -140,21 +141,28 @@ def scores_of(result: PrivateResult) -> tuple[PrivateScore, ...]:
 
 
 def _tables(result: PrivateResult) -> Iterator[TextTable]:
-    """Yield the tables of estimates that have rows."""
-    scores = scores_of(result)
+    """Yield the tables of estimates that have rows: scores, pairs, parts."""
     real = None if isinstance(result, PrivateScore) else result.yardstick
-
-    def titled(name: str) -> str:
-        return f"{name} (real samples)" if name == real else name
-
-    columns = ["Set", "Samples", "MMD²", "Standard error", "Interval", "Real data, same size"]
-    firsts = [([titled(score.name), f"{score.n:,}"], score, [_real_data(score)]) for score in scores]
-    yield _table(SCORES, columns, firsts, [score.name == real for score in scores])
+    distances, *parts = distance_tables(scores_of(result), real)
+    yield distances
     if isinstance(result, PrivateComparison) and result.pairs:
         columns = ["Nearer", "Farther", "Difference", "Standard error", "Interval", "Adj. p"]
-        pairs = [([titled(pair.first), titled(pair.second)], pair, [p_value(pair.p_value)]) for pair in result.pairs]
+        names = [[_titled(pair.first, real), _titled(pair.second, real)] for pair in result.pairs]
+        pairs = [(both, pair, [p_value(pair.p_value)]) for both, pair in zip(names, result.pairs, strict=True)]
         yield _table(PAIRS, columns, pairs, [pair.p_value > ALPHA for pair in result.pairs])
-    parts = [(titled(score.name), part) for score in scores for part in (*score.degrees, *score.classes)]
+    yield from parts
+
+
+def _titled(name: str, real: str | None) -> str:
+    return f"{name} (real samples)" if name == real else name
+
+
+def distance_tables(scores: Sequence[PrivateScore], real: str | None = None) -> Iterator[TextTable]:
+    """Yield the table of scores and the table of their parts, if there are any; `real` names the real samples."""
+    columns = ["Set", "Samples", "MMD²", "Standard error", "Interval", "Real data, same size"]
+    firsts = [([_titled(score.name, real), f"{score.n:,}"], score, [_real_data(score)]) for score in scores]
+    yield _table(SCORES, columns, firsts, [score.name == real for score in scores])
+    parts = [(_titled(score.name, real), part) for score in scores for part in (*score.degrees, *score.classes)]
     if parts:
         columns = ["Set", "Part", "Features", "MMD²", "Standard error", "Interval"]
         named = [([name, str(part.name), f"{part.features:,}"], part, list[str]()) for name, part in parts]

@@ -27,6 +27,12 @@ it may be ten times as noisy as the others; at weight 1 it would make all noise 
 
 PRIVATE_SKETCH = "private sketch"
 
+DISTANCE = "Distance from the private records (DP-HP, MMD²)"
+"""Name of the score against a private sketch, with the method and the unit."""
+
+DISTANCE_KEY = "private.distance"
+"""Key of that score on boards and in policies."""
+
 PRIVATE_SKETCH_LAYOUT = 2
 
 PROMISE = (
@@ -272,9 +278,8 @@ def paired_differences(
     ref: NoisyMean, gens: Mapping[str, SampleMean], confidence: float
 ) -> tuple[PairedDifference, ...]:
     """Estimate the differences of all pairs of generators, in their order, with p-values adjusted by Holm."""
-    estimates = {
-        names: mean_distance.difference(ref, *(gens[name] for name in names)) for names in combinations(gens, 2)
-    }
+    scores = dict(zip(gens, mean_distance.compared(ref, tuple(gens.values())), strict=True))
+    estimates = {names: mean_distance.apart(*(scores[name] for name in names)) for names in combinations(gens, 2)}
     adjusted = holm([found.p_value for found in estimates.values()])
     return tuple(
         PairedDifference(*names, found.value, found.standard_error, found.interval_at(confidence), float(p))

@@ -98,6 +98,7 @@ class Outline:
     sets: Mapping[str, int | None]  # number of samples of each set, by name; None if it is not known
     signatures: Sequence[Signature | str]  # everything that changes the numbers; one where all numbers share it
     call: str  # call from Python that makes it again
+    counted: Sequence[str] = ()  # names of findings that the headline only counts
     tables: Sequence[TextTable] = ()  # tables of the findings
     details: Sequence[str] = ()  # sentences that belong to the findings and stand after the headline
     warnings: Sequence[str] = ()  # what to know before trusting the numbers

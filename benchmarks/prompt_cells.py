@@ -1,0 +1,102 @@
+"""Words of prompts × what pictures have: how many planted cells are found, and how often equal sets have any.
+
+Prompts have three of 28 words. In each draw three words bring an attribute to most of the first set's pictures: a value
+of a column of metadata, a look (a number beside each picture), or an object (a kind, with a label). *other* counts
+cells that were not planted, in the same draws. *null* counts draws of equal sets in which any cell is found, and *up
+to* is the upper end of its interval of 95 %. *follows 1* asks for all unlike pairs of an attribute in common before it
+comes with another, in place of half of them.
+
+    python benchmarks/prompt_cells.py
+"""
+
+import argparse
+import time
+
+import numpy as np
+import torch
+from _record import record
+from scipy.stats import binomtest
+
+import finc_eval as fe
+from finc_eval.prompts import cells
+
+ADJECTIVES, NOUNS = [f"adjective{n}" for n in range(14)], [f"noun{n}" for n in range(14)]
+COLUMNS = ["weather", "season", "light", "crowd"]
+PLANTED = (("adjective1", "weather"), ("noun2", "brightness"), ("adjective5", "object"))
+SHARE = 0.75
+
+
+def draw_set(prompts, rng, planted):
+    """A set of pictures of prompts, as embeddings with columns."""
+    n = len(prompts)
+    has = {column: rng.random(n) < 0.08 for column in COLUMNS}
+    objects, brightness = np.array([text.split()[2] for text in prompts], object), rng.normal(size=n)
+    for word, what in planted:
+        there = np.array([word in text.split() for text in prompts]) & (rng.random(n) < SHARE)
+        if what == "object":
+            objects[there] = "elephant"
+        elif what == "brightness":
+            brightness[there] += 4
+        else:
+            has[what] |= there
+    rows = rng.normal(size=(n, 32))
+    places = np.random.default_rng(0).normal(size=(len(NOUNS) + 1, 32)) * 3
+    rows += places[[NOUNS.index(each) if each in NOUNS else -1 for each in objects]]
+    rows[:, : len(COLUMNS)] += 3 * np.stack([has[column] for column in COLUMNS], 1)
+    metadata = {column: np.where(values, "yes", "no").tolist() for column, values in has.items()}
+    metadata |= {"label": objects.tolist(), "brightness": brightness.tolist(), "prompt": prompts}
+    return fe.EmbeddingSet(rows.astype(np.float32), metadata=metadata)
+
+
+def cells_of(prompts, each, seed, planted):
+    rng = np.random.default_rng(seed)
+    texts = [f"{' '.join(rng.choice(ADJECTIVES, 2, replace=False))} {rng.choice(NOUNS)} {n}" for n in range(prompts)]
+    repeated = np.repeat(texts, each).tolist()
+    gen, ref = (draw_set(repeated, rng, own) for own in (planted, ()))
+    return fe.compare(gen, ref, pairs="prompt", features=100).prompts.cells
+
+
+def measure(prompts, each, draws, nulls, follows):
+    """Return the row of a design."""
+    cells.FOLLOWS, started = follows, time.process_time()
+    right = other = 0
+    for seed in range(draws):
+        found = cells_of(prompts, each, [1, seed], PLANTED)
+        words = {cell.word for cell in found}
+        right += sum(word in words for word, _ in PLANTED)
+        other += len(found) - sum(word in words for word, _ in PLANTED)
+    any_cell = sum(bool(cells_of(prompts, each, [2, seed], ())) for seed in range(nulls))
+    return {
+        "prompts": prompts,
+        "pictures each": each,
+        "follows": follows,
+        "planted": draws * len(PLANTED),
+        "found": right,
+        "other": other,
+        "null draws": nulls,
+        "null": any_cell,
+        "up to": f"{binomtest(any_cell, nulls).proportion_ci().high:.3f}" if nulls else "",
+        "CPU s each": f"{(time.process_time() - started) / (draws + nulls):.1f}",
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--nulls", type=int, default=100)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = []
+    for prompts, each, nulls, follows in (
+        (40, 4, given.nulls, 0.5),
+        (400, 1, given.nulls, 0.5),
+        (40, 4, 0, 1.0),
+        (400, 1, 0, 1.0),
+    ):
+        rows.append(measure(prompts, each, given.draws, nulls, follows))
+        print(rows[-1], flush=True)
+    record("prompt_cells", rows, "Arrays with columns.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Conventions that explain a number that somebody else printed for the same samples."""

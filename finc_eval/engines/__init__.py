@@ -1,0 +1,1 @@
+"""Embedder and sum that data engines call on their workers."""
