@@ -3,8 +3,7 @@
 Prompts have three of 28 words. In each draw three words bring an attribute to most of the first set's pictures: a value
 of a column of metadata, a look (a number beside each picture), or an object (a kind, with a label). *other* counts
 cells that were not planted, in the same draws. *null* counts draws of equal sets in which any cell is found, and *up
-to* is the upper end of its interval of 95 %. *follows 1* asks for all unlike pairs of an attribute in common before it
-comes with another, in place of half of them.
+to* is the upper end of its interval of 95 %.
 
     python benchmarks/prompt_cells.py
 """
@@ -18,7 +17,6 @@ from _record import record
 from scipy.stats import binomtest
 
 import finc_eval as fe
-from finc_eval.prompts import cells
 
 ADJECTIVES, NOUNS = [f"adjective{n}" for n in range(14)], [f"noun{n}" for n in range(14)]
 COLUMNS = ["weather", "season", "light", "crowd"]
@@ -56,10 +54,9 @@ def cells_of(prompts, each, seed, planted):
     return fe.compare(gen, ref, pairs="prompt", features=100).prompts.cells
 
 
-def measure(prompts, each, draws, nulls, follows):
+def measure(prompts, each, draws, nulls):
     """Return the row of a design."""
-    cells.FOLLOWS, started = follows, time.process_time()
-    right = other = 0
+    started, right, other = time.process_time(), 0, 0
     for seed in range(draws):
         found = cells_of(prompts, each, [1, seed], PLANTED)
         words = {cell.word for cell in found}
@@ -69,13 +66,12 @@ def measure(prompts, each, draws, nulls, follows):
     return {
         "prompts": prompts,
         "pictures each": each,
-        "follows": follows,
         "planted": draws * len(PLANTED),
         "found": right,
         "other": other,
         "null draws": nulls,
         "null": any_cell,
-        "up to": f"{binomtest(any_cell, nulls).proportion_ci().high:.3f}" if nulls else "",
+        "up to": f"{binomtest(any_cell, nulls).proportion_ci().high:.3f}",
         "CPU s each": f"{(time.process_time() - started) / (draws + nulls):.1f}",
     }
 
@@ -87,13 +83,8 @@ def main():
     given = parser.parse_args()
     torch.set_num_threads(1)
     rows = []
-    for prompts, each, nulls, follows in (
-        (40, 4, given.nulls, 0.5),
-        (400, 1, given.nulls, 0.5),
-        (40, 4, 0, 1.0),
-        (400, 1, 0, 1.0),
-    ):
-        rows.append(measure(prompts, each, given.draws, nulls, follows))
+    for prompts, each in ((40, 4), (400, 1)):
+        rows.append(measure(prompts, each, given.draws, given.nulls))
         print(rows[-1], flush=True)
     record("prompt_cells", rows, "Arrays with columns.")
 

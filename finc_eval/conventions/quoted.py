@@ -49,7 +49,10 @@ class Quoted:
             number = Decimal("nan")
         is_finite = number.is_finite() and isfinite(NEAR * float(number))
         if isinstance(value, bool) or not is_finite or not float(number):
-            raise UsageError(f"the number to explain must be finite and not 0, got {text!r}: write it as it is printed")
+            raise UsageError(
+                f"the number to explain must be finite and not 0, got {text!r}: write a number such as 28.09, "
+                "without a unit"
+            )
         exponent = number.as_tuple().exponent
         return cls(text, float(number), float(Decimal((0, (5,), int(exponent) - 1))))
 

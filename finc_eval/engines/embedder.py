@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from finc_eval.extractors.network import CardNetwork
 
 BATCH = "the batch"  # name of a batch in messages
-NO_SAMPLE = "there is no sample"  # why a missing value cannot be read
+NO_SAMPLE = "the sample is missing"  # why a null value has a row of NaN
 
 
 class Embedder:

@@ -326,7 +326,13 @@ def local_evidence(
             found = find_release_parts(against, old, seed, run, pictures=pictures)
             if found.parts:  # more permutations are worth their time where the first ones found something
                 found = find_release_parts(against, old, seed + 1, run, PERMUTATIONS, others, pictures)
-            yield _surest_part(against, found, name, margin, alpha), found
+            surest = _surest_part(against, found, name, margin, alpha)
+            unseen = _unseen_elsewhere(against, found, alpha)
+            if unseen is None or surest.is_regression(alpha):
+                yield surest, found
+            else:
+                note = f"{unseen.words} could not be looked for in all accepted sets: embed them from their pictures"
+                yield Missing(name=name, margin=margin, note=note), found
 
 
 def why_not_looked_at(sets: GateSets) -> str:
@@ -336,6 +342,16 @@ def why_not_looked_at(sets: GateSets) -> str:
             return f"{label} has no cells: {samples.cells_absent}"
     spaces = {cells.space for samples in sets.compared.values() if (cells := samples.cells) is not None}
     return "" if len(spaces) == 1 else "cells of the sets were made in unlike ways: embed all sets again"
+
+
+def _unseen_elsewhere(sets: GateSets, found: LocalParts, alpha: float) -> PartOfSet | None:
+    """Return a significant part of the release of which an accepted set does not show whether it has it, too."""
+    others = sets.compared.keys() - {GEN, next(iter(sets.baselines))}
+    for (part, _), shares in zip(found.parts, found.elsewhere, strict=True):
+        is_limited = part.side == "more" and part.share is not None and part.kind != "pairs"
+        if is_limited and part.p_value <= alpha and not others <= shares.keys():
+            return part
+    return None
 
 
 def _surest_part(sets: GateSets, found: LocalParts, name: str, margin: float, alpha: float) -> NewPart:

@@ -7,13 +7,12 @@ The images of a prompt are put in pairs, one of each set. d_ic is +1 if the firs
 
 under random signs of the pairs, which exchange their images. All cells are one family: |z| is compared with the largest
 of all cells under the same signs (Westfall and Young 1993). One cause is one cell: the cell with the largest |z| is
-chosen that no clearer word explains (`words`), its pairs are left out of the attributes that come with it, and the rest
-is tested again. What is left out depends on |d| alone, which signs do not change.
+chosen that no clearer word explains (`words`), its unlike pairs are left out, and the rest is tested again. What is left out depends on |d| alone, which signs do not change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +23,9 @@ from finc_eval.core.run import Run
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import percent, quote
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.subset import Subset
 from finc_eval.naming.classes import class_properties
-from finc_eval.naming.evidence import CLASSIFIER, unnamed
+from finc_eval.naming.evidence import CLASSIFIER, is_unnamed, unnamed
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.measured import MeasuredSets, columns_of
 from finc_eval.naming.names import name_by_members
@@ -42,12 +42,6 @@ MIN_UNLIKE = 8
 no cell of a table of more than one can be significant."""
 
 SHOWN = 4  # images of a cell and set that are shown
-
-FOLLOWS = 0.5
-"""Share of the unlike pairs of an attribute that are unlike in another, from which it comes with the other.
-
-In 20 draws of 12 planted cells, 2 causes are found as two cells with .5, and 31 with 1: a class is seen in most of the
-pictures of a kind, and the rest of the kind is another cell."""
 
 KINDS = (0.03, 0.3)  # shares of all samples between which a kind is an attribute
 
@@ -94,7 +88,7 @@ class PromptCell(Record, Shown):
         has = {
             "look": f"are {self.name}",
             "class": f"look like {quote(self.name)}",
-            KIND: f"are like {quote(self.name)}",
+            KIND: f"are {'of the' if is_unnamed(self.name) else 'like'} {self.name}",
         }
         said = has.get(self.what, f"have {self.what} {quote(self.name)}")
         shares = [percent(share, 0) for share in (self.share_gen, self.share_ref)]
@@ -143,8 +137,9 @@ def find_cells(
     pairs = _pairs(own, paired)
     attributes = _attributes(panel, measured, kinds, column, run)
     table = _PromptCells(phrases, pairs, np.concatenate([*own.values()])[pairs[:, 0]], attributes, seed)
+    named = {label: _without(samples, (*TEXT_COLUMNS, column)) for label, samples in panel.sets.items()}
     for place, word, p_value in table.choose():
-        yield _cell(panel, np.concatenate([*own.values()]), phrases, attributes, (place, word, p_value))
+        yield _cell(panel, named, np.concatenate([*own.values()]), phrases, attributes, (place, word, p_value))
 
 
 def _pairs(own: Mapping[str, NDArray[np.int64]], paired: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -257,17 +252,12 @@ class _PromptCells:
         return best
 
     def _leave_out(self, place: int, word: int) -> None:
-        """Leave the unlike pairs of a cell out, and all pairs of its word from the attributes that come with it."""
-        inside = np.asarray(self.has[:, [word]].todense()).ravel() > 0
-        there = inside & (self.unlike[:, place] != 0)
-        counts = (self.unlike[inside] != 0).sum(0)
-        shared = (self.unlike[there] != 0).sum(0)
-        follows = (counts > 0) & (shared >= FOLLOWS * counts)
-        before = self.unlike.copy()
+        """Leave the unlike pairs of a cell out of all attributes: what comes with it is no cell of its own."""
+        there = (np.asarray(self.has[:, [word]].todense()).ravel() > 0) & (self.unlike[:, place] != 0)
+        changed = np.flatnonzero((self.unlike[there] != 0).any(0))
         self.unlike[there] = 0
-        self.unlike[np.ix_(inside, follows)] = 0
-        for changed in np.flatnonzero((before != self.unlike).any(0)).tolist():
-            self.tests[changed] = self._test(changed)
+        for attribute in changed.tolist():
+            self.tests[attribute] = self._test(attribute)
 
     def _test(self, place: int) -> _TestedAttribute:
         data = self.unlike[:, place].astype(np.float32)
@@ -283,14 +273,22 @@ class _PromptCells:
         return _TestedAttribute(words, z.astype(float), alone, drawn.max(1).astype(float))
 
 
+def _without(samples: Embeddings, columns: Collection[str]) -> Embeddings:
+    """Return a set without some columns, such as prompts, whose words do not name a kind of its pictures."""
+    rest = Subset(samples, np.arange(samples.n))
+    rest.columns = tuple(name for name in samples.columns if name not in columns)
+    return rest
+
+
 def _cell(
     panel: SampledSets,
+    named: Mapping[str, Embeddings],
     block: NDArray[np.int64],
     phrases: Phrases,
     attributes: Attributes,
     chosen: tuple[int, int, float],
 ) -> PromptCell:
-    """Describe a cell with its shares and with samples of both sets."""
+    """Describe a cell with its shares and with samples of both sets; kinds get a name by the columns of `named`."""
     place, word, p_value = chosen
     prompts = np.flatnonzero(np.asarray(phrases.has[:, [word]].todense()).ravel())
     inside, has = np.isin(block, prompts), attributes.has[:, place]
@@ -307,6 +305,6 @@ def _cell(
     }
     what, name = attributes.names[place]
     if what == KIND:
-        (found,) = name_by_members([{more_in: panel.rows[more_in][shown]}], panel.sets)
+        (found,) = name_by_members([{more_in: panel.rows[more_in][shown]}], named)
         name = found.noun or name
     return PromptCell(phrases.texts[word], name, what, shares["gen"], shares["ref"], p_value, len(prompts), ids)

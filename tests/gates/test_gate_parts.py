@@ -54,6 +54,7 @@ TURNED_CASES = {  # pictures upside down in release, baseline and reference; the
     "a fifth is turned": (PART, 0, 0, "regressed"),
     "the baseline's are, too": (PART, PART, 0, "held"),
     "the reference's are, too": (PART, 0, PART, "held"),
+    "nobody turned the reference": (PART, 0, None, "missing"),
 }
 
 
@@ -64,13 +65,15 @@ def test_pictures_upside_down_are_a_regression_unless_older_sets_have_them(case,
     for label, seed, count in zip(("gen", "baseline", "ref"), (1, 2, 3), planted, strict=True):
         sets.append(celled(seed, images=images))
         flipped = sets[-1]._rows - up
-        flipped[:count] += up
-        sets[-1]._rows[:count] -= up
-        looks[label] = replace(measure_pictures(sets[-1]), turned=TurnedRows(np.arange(100), flipped.numpy()))
+        flipped[: count or 0] += up
+        sets[-1]._rows[: count or 0] -= up
+        turned = None if count is None else TurnedRows(np.arange(100), flipped.numpy())
+        looks[label] = replace(measure_pictures(sets[-1]), turned=turned)
     monkeypatch.setattr(appearance, "pictures_of", lambda *_: looks)
     verdict, limit = verdict_of(*sets)
-    assert limit.verdict == expected and verdict.overall == ("regression" if expected == "regressed" else "pass")
-    assert expected == "held" or (verdict.parts[0].name == "upside down" and LOCAL in verdict.findings[0].limits)
+    overall = {"regressed": "regression", "missing": "error", "held": "pass"}[expected]
+    assert (limit.verdict, verdict.overall) == (expected, overall)
+    assert expected != "regressed" or (verdict.parts[0].name == "upside down" and LOCAL in verdict.findings[0].limits)
 
 
 def test_a_page_shows_the_pictures_with_their_heat_maps(tmp_path):

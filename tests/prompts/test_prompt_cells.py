@@ -85,3 +85,11 @@ def test_a_look_of_pictures_is_named_and_both_rows_of_pictures_are_of_these_prom
     assert "gray" in cell.name or "colo" in cell.name
     shown = {int(name.partition(".")[0]) for ids in cell.sets.values() for name in ids}
     assert all("alone" in prompts[number] for number in shown)
+
+
+def test_a_kind_is_not_named_by_the_words_of_its_prompts():
+    rng = np.random.default_rng(1)
+    prompts = prompts_of(60, 3, rng)
+    gen, ref = (labeled(prompts, rng, share) for share in (1.0, 0.05))
+    (cell,) = cells_between(*(fe.EmbeddingSet(one._rows, metadata={"prompt": prompts}) for one in (gen, ref)))
+    assert (cell.word, cell.what) == ("alone", "kind") and "prompt" not in cell.name
