@@ -59,8 +59,7 @@ def whole(regime, seed):
 
 def local_too(regime, seed):
     """Return what `whole` does, of two sets of embedded pictures."""
-    measured.measure_looks = visible.measure_looks = measure_once
-    local.measure_likeness = likeness_once
+    remember_pictures()
     sets, options = LOCAL[regime](np.random.default_rng(seed))
     return claimed(fe.compare(*sets, **options, **of_rows(sets, seed)))
 
@@ -127,6 +126,12 @@ def likeness(content):
 
 def likeness_once(image):
     return likeness((image.size, image.convert("RGB").tobytes()))
+
+
+def remember_pictures():
+    """Let looks and likeness of a picture be measured once."""
+    measured.measure_looks = visible.measure_looks = measure_once
+    local.measure_likeness = likeness_once
 
 
 MEASURE, LIKENESS = measured.measure_looks, local.measure_likeness
