@@ -67,6 +67,7 @@ SHOWN = {
     "leaderboard": (("number", "all true ranks held", "pairs told apart, of 25"), r"300 or 600 v 600 \| shared \|"),
     "leaderboard_others": (("by", "lines", "s", "of these reversed by the other digits"), ""),
     "leaderboard_scale": (("models", "to add one, s", "to rank all, s", "peak memory, MB"), ""),
+    "local_faults_each": (("fault", "planted", "150 v 150", "300 v 300", "1000 v 300"), ""),
     "many_files": (("files", "extract, s", "extract, peak MB", "verify, peak MB"), ""),
     "names": (("what", "right"), ""),
     "neighbor_index": (("n = m", "d", "times as fast", "recall, as told", "recall"), ""),

@@ -1,4 +1,4 @@
-"""Forty faults of pictures that people see, drawn after the test of local evidence was built: none was chosen by them.
+"""Forty faults of pictures that people see, by which nothing of the test of local evidence was chosen.
 
 A *change* takes a photograph of 64 pixels and a random generator, and returns an image of the same size. Shares follow
 from the order of the list: 10, 15, 20, 25 and 30 % by turns.

@@ -34,7 +34,7 @@ from finc_eval.comparison.score_pass import score_sets
 from finc_eval.comparison.sets_test import sets_p_value, unit_features
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.run import Run
-from finc_eval.findings import local, visible
+from finc_eval.findings import visible
 from finc_eval.naming import measured
 from finc_eval.naming.looks import find_looks
 from finc_eval.numerics.exchanges import MeanLaw
@@ -59,8 +59,7 @@ def whole(regime, seed):
 
 def local_too(regime, seed):
     """Return what `whole` does, of two sets of embedded pictures."""
-    measured.measure_looks = visible.measure_looks = measure_once
-    local.measure_likeness = likeness_once
+    remember_pictures()
     sets, options = LOCAL[regime](np.random.default_rng(seed))
     return claimed(fe.compare(*sets, **options, **of_rows(sets, seed)))
 
@@ -129,7 +128,13 @@ def likeness_once(image):
     return likeness((image.size, image.convert("RGB").tobytes()))
 
 
-MEASURE, LIKENESS = measured.measure_looks, local.measure_likeness
+def remember_pictures():
+    """Let looks and likeness of a picture be measured once."""
+    measured.measure_looks = visible.measure_looks = measure_once
+    measured.measure_likeness = likeness_once
+
+
+MEASURE, LIKENESS = measured.measure_looks, measured.measure_likeness
 
 
 def looks_alone(regime, seed):

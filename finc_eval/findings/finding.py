@@ -109,10 +109,10 @@ class Finding(Record):
         return {names.get(key, key): value for key, value in data.items()}
 
     def told(self, other: str) -> str:
-        """Return the text, if it says the name; else the words with both shares."""
+        """Return the text, if it says the name or is of prompts; else the words with both shares."""
         name = self.name.removeprefix("with ")  # a set "has JPEG artifacts"
         is_said = {*WORD.findall(name)} - {*ADJECTIVE.split()} <= {*WORD.findall(self.text)}
-        return self.text if self.text and is_said else self.say(other)
+        return self.text if self.text and (is_said or self.kind == "words") else self.say(other)
 
     @property
     def sentence(self) -> str:

@@ -40,9 +40,9 @@ METRICS = KnownMetrics()
 
 def get_metric(name: str) -> Metric:
     """Return the metric of this name, in capitals or not."""
-    metric = METRICS.get(name.lower())
+    metric = METRICS.get(str(name).lower())
     if metric is None:
-        raise UsageError(f'unknown metric "{name}"{did_you_mean(name, METRICS)}: choose from {", ".join(METRICS)}')
+        raise UsageError(f'unknown metric "{name}"{did_you_mean(str(name), METRICS)}: choose from {", ".join(METRICS)}')
     return metric
 
 

@@ -232,3 +232,9 @@ def test_a_number_stands_for_all_that_round_to_it(given, half):
     low, high = quoted.exact(quoted.value)
     assert high - low == pytest.approx(2 * half, rel=0.2)
     assert quoted.near[0] < quoted.value < quoted.near[1]
+
+
+def test_a_metric_that_is_no_name_is_one_sentence():
+    rows = np.random.default_rng(0).normal(size=(30, 4))
+    with pytest.raises(fe.UsageError, match="unknown metric"):
+        fe.explain(3.2, rows, rows, metric=["fd"])

@@ -38,6 +38,19 @@ def test_a_finding_without_shares_is_as_large_as_a_whole_set():
 
 
 @pytest.mark.parametrize(
+    ("kind", "name", "text", "is_told"),
+    [
+        ("words", "all prompts", "In ref, images of the same prompt are more alike.", True),  # no word to name
+        ("words", "seven", "Images of prompts with “seven” differ.", True),
+        ("look", "blurred", "A fifth is blurred.", True),
+        ("look", "blurred", "A fifth is soft.", False),
+    ],
+)
+def test_a_text_is_told_if_it_says_the_name_or_is_of_prompts(kind, name, text, is_told):
+    assert (Finding(name, kind, False, None, None, 0.001, text=text).sentence == text) == is_told
+
+
+@pytest.mark.parametrize(
     ("whole", "share", "interval", "has_shares", "words"),
     [
         (False, 0.3, None, True, "a third is darker"),

@@ -298,7 +298,7 @@ def run(*arguments):
 @pytest.mark.long
 def test_the_command_prints_a_table_and_the_signatures(caches):
     sets = ("--gen", caches["gen"].path, "--ref", caches["ref"].path)
-    result = run(*sets, "--metrics", "vendi,rke")
+    result = run(*sets, "--metrics", "vendi,rke", "--verbose")
     assert result.exit_code == 0, result.stderr
     assert "vendi|n:60/80|fx:pixels@" in result.stdout
     found = json.loads(run(*sets, "--metrics", "vendi", "--json").stdout)

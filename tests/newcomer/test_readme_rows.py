@@ -21,7 +21,7 @@ FIRST = {
     "compare --gen generated/": r"in color",
     "compare --gen new/": r"in color",
     "kinds": r"^a has significantly more",
-    "monitor": r"step 3000 .*(gray|toned)",
+    "monitor": r"step 3000.*(gray|toned)",
     "leaderboard --ref": r"^one is worst: .*in color",
     "leaderboard add": r"^added three .*one is worst: .*in color",
     "leaderboard one": r"^one is worst: .*in color",

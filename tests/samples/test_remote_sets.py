@@ -133,7 +133,7 @@ def test_a_comparison_goes_from_bucket_to_bucket(s3, folder):
     sets = ["--gen", folder, "--ref", f"{s3.url}/ref", "--extractor", "pixels", "--features", "50"]
     done = run("compare", *sets, "--out", f"{s3.url}/report")
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.splitlines()[-3:] == [f"s3://bucket/report/comparison.{one}" for one in ("html", "json", "h5")]
+    assert "s3://bucket/report/comparison.html (also .json and .h5)" in done.stdout
     page = s3.files.cat("bucket/report/comparison.html").decode()
     assert "data:image/" in page and "remote/in" not in page
     result = fe.load(f"{s3.url}/report/comparison.h5")
