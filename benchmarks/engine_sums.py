@@ -1,4 +1,4 @@
-"""What a worker of a data engine costs: vectors of files to a sketch, and states that are moved and combined.
+"""Measure what a worker of a data engine costs: it makes a sketch of vectors in files, and states move and add up.
 
 - `vectors_in_files`: a column of 10 000 000 vectors of 64 entries in Parquet or Lance files, read in batches and added
   to a `SketchSum`. The process reports its time, and its largest memory beyond that of the modules it needs.

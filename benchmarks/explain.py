@@ -8,8 +8,8 @@ diffusion model against 40 of MNIST. *planted*: by the default extractor, a numb
 the first explanation names all of it. *numbers*: numbers that follow no convention, uniform in the logarithm, from
 half to twice the number as it is, and within a tenth of it; counted are those that are explained. Photographs are
 embedded by the default extractor, and not again for pairs; digits are pixels, and all that is tried. *intervals*:
-sets of 100 photographs of tiny_imagenet_24x300 against a fixed reference; counted are pairs of sets of which the
-interval of the first holds the number of the second.
+pairs of sets of 100 photographs of tiny_imagenet_24x300, each against a fixed reference. It counts the pairs in which
+the interval of the first set holds the number of the second.
 """
 
 import argparse

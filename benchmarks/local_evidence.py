@@ -322,7 +322,7 @@ def turned():
 
 
 def with_turned(rows, planted, most):
-    """Return a set of which the first pictures are upside down, and at most some are also embedded turned."""
+    """Return a set whose first pictures are upside down. At most `most` of all are also embedded turned."""
     upright, flipped = turned()
     upside_down = np.arange(len(rows)) < planted
     both = [[one[rows], other[rows]] for one, other in zip(upright, flipped, strict=True)]

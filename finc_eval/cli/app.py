@@ -177,7 +177,7 @@ class LazyGroup(VerbGroup):
 
 
 def _are_sets(words: Sequence[str], verbs: Collection[str]) -> bool:
-    """Return whether a command that begins with no verb names sets, of which the first may be missing.
+    """Return whether a command without a verb names two sets; the first set may be missing.
 
     A first word that does not exist is a set if it has a slash, or if a set follows and it is not nearly a verb.
     """

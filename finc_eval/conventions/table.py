@@ -68,7 +68,7 @@ def of_arithmetic(forms: Mapping[str, object], outputs: Sequence[str]) -> list[C
 
 
 def of_parts(sizes: Mapping[str, int], ids: Mapping[str, Sequence[str]]) -> list[Convention]:
-    """Return the conventions of which samples are taken, in the order of their names: first ones, halves, folders."""
+    """Return the conventions that choose samples: the first in the order of names, halves, and folders."""
     found = []
     for label in sizes:
         folders = [name.partition("/")[0] if "/" in name else "" for name in ids[label]]

@@ -177,7 +177,7 @@ def find_parts(
 def _further(
     others: Mapping[str, tuple[Embeddings, PictureLooks | None]], known: Mapping[str, Cells]
 ) -> dict[str, LocalInput]:
-    """Return what is known of the pictures of further sets, of those of which anything is."""
+    """Return cells, likeness and orientation of further sets; sets without cells and likeness are left out."""
     spaces, found = {cells.space for cells in known.values()}, {}
     for label, (samples, pictures) in others.items():
         rows = looked_rows(samples)

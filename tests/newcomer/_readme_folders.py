@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from _videos import encode, scene
+from _workshop import TABLE
 from PIL import Image
 
 from finc_eval.demo.planted import color_digits, gray, shipped_digits
@@ -16,19 +17,6 @@ SAMPLES = 100
 
 COLORED = 30  # digits of a faulty set that are colored, which is the planted fault
 COPIED = 20  # digits of a faulty set that are copies of training images
-
-TABLE = """
-label = "ill"
-
-[[columns]]
-name = "age"
-low = 0
-high = 100
-
-[[columns]]
-name = "ill"
-values = ["no", "yes"]
-"""
 
 CLEAN = ("real", "old", "other", "train", "holdout")
 """Contents without a fault, by name: each is a hundred other digits."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.stored.turned import TURNED
+from finc_eval.embeddings.stored.turned import LEAST_TURNED, TURNED
 from finc_eval.findings.causes import Held
 from finc_eval.findings.local import LocalParts, PartOfSet, find_parts, hold_part
 from finc_eval.gates.evidence import LimitEvidence, Missing, Side
@@ -47,7 +47,7 @@ class NewPart(LimitEvidence):
     gains: tuple[GainedShare, GainedShare] | None = None  # gains on the baseline and on the reference
     level_of_ref: float = 0.0  # least level of the gain on the reference
     held: Held | None = None  # the part with its samples, as a finding of a release and of an older one
-    times: float = 0.0  # times as many samples of which something could be tested; 0 if something was
+    times: float = 0.0  # factor by which samples are too few for a test; 0 if they are enough
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the bound of the share; without a part, no share is excluded."""
@@ -114,7 +114,8 @@ def local_evidence(
             if unseen is None or surest.is_regression(alpha):
                 yield surest, found
             else:
-                note = f"{unseen.words} could not be looked for in all accepted sets: embed them from their pictures"
+                way_out = f"pass {LEAST_TURNED} or more pictures of each"
+                note = f"{unseen.words} could not be looked for in all accepted sets: {way_out}"
                 yield Missing(name=name, margin=margin, note=note), found
 
 
