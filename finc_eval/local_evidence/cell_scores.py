@@ -7,8 +7,8 @@ coefficients
     β_i = A · Σ_{j ∉ L(i)} w_j·h_j,   A = (G + λ·tr(G)/D·I)⁻¹,   G = Σ_j Σ_p f_jp·f_jpᵀ,
 
 which are linear in w: all permutations are columns of one right side. G knows no label, so that it is of all pictures.
-The score of a window is s_ip = f_ip·β_i. Of forty faults in 150 against 150 pictures, 64 % were found so, and 54 % where
-fifths of the pictures were left out (80 draws, cells alone).
+The score of a window is s_ip = f_ip·β_i. Of forty faults in 150 against 150 pictures, 64 % were found so, and 54 %
+where fifths of the pictures were left out (80 draws, cells alone).
 """
 
 from __future__ import annotations
