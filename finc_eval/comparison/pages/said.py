@@ -29,7 +29,7 @@ def as_said(comparison: Comparison) -> Comparison:
     if comparison.by_id is not None:
         kinds = []  # the table of kinds in both runs has all of them
     unsaid = {kind.id for kind in kinds}
-    of_looks = {id for each in found if each.kind in OF_TRAITS for id in each.explains}
+    of_looks = {id for each in found if each.kind in (*OF_TRAITS, "drift") for id in each.explains}
     looks = tuple(look for look in comparison.looks if look.name in known)
     prompts = comparison.prompts
     if prompts is not None:
