@@ -19,9 +19,9 @@ from finc_eval.embeddings.cache import ID_BLOCK, EmbeddingCache
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import Sample, Source, fingerprint
-from finc_eval.samples.whole.course import Course, shrink_all
+from finc_eval.samples.whole.course import ClipCourse, shrink_all
 
-WithCourses = list[tuple[Image.Image, Course | None]]  # pictures, and small frames of the videos of clips
+WithCourses = list[tuple[Image.Image, ClipCourse | None]]  # pictures, and small frames of the videos of clips
 
 
 class EmbeddedSamples:
@@ -153,7 +153,7 @@ def picture(image: object) -> Image.Image:
     return Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
 
 
-def course_of(image: object) -> Course | None:
+def course_of(image: object) -> ClipCourse | None:
     """Return small frames of a clip in memory, uint8 (frames, h, w, 3); None for an image."""
     if not (isinstance(image, np.ndarray) and image.ndim == 4 and image.shape[3] == 3 and image.dtype == np.uint8):
         return None

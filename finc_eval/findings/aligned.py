@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.measured import Measured, MeasuredSets
 from finc_eval.naming.traits import MeasuredCourse
-from finc_eval.numerics.courses import LEAST_RUN, NOTHING, Run
+from finc_eval.numerics.courses import LEAST_RUN, NOTHING, Stretch
 from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.samples.clips import video_of
 
@@ -22,7 +22,7 @@ FROZEN, LOOPING = "frozen", "looping"
 EVENTS = (FROZEN, LOOPING)
 """Names of what happens in a clip: it stands still, or its frames come again."""
 
-LASTING = 0.8  # share of the clips of each set that last as long as clips are compared; shorter clips are left out
+LASTING = 0.8  # share of the clips of each set that last as long as clips are compared: 2 of 10 may be shorter
 
 PARTS_OF_TIME = 12  # parts of the time, in each of which a look is compared with the first
 
@@ -30,7 +30,7 @@ INSTANTS = 128  # instants of a curve, at which it may bend
 
 LEAST_FRAMES = 2 * LEAST_RUN  # frames that clips are compared in, at least
 
-OF_CLIP = 0.1  # part of the compared time that a freeze or a loop lasts at least
+OF_CLIP = 0.1  # part of the compared time that a freeze or a loop lasts at least: 10 frames of 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Courses:
     rows: NDArray[np.int64]
     units: NDArray[np.int64]
     values: Array
-    events: dict[str, list[Run]]
+    events: dict[str, list[Stretch]]
     periods: NDArray[np.int64]
     rate: float
     seconds: float
@@ -62,10 +62,26 @@ class Courses:
         return np.array([run.length > 0 for run in self.events[event]], bool)
 
     @property
+    def parts(self) -> Array:
+        """Mean of each look in each part of the time, (n, 12, 6)."""
+        parts = np.array_split(self.values, PARTS_OF_TIME, axis=1)
+        return np.stack([np.asarray(part.mean(1), np.float64) for part in parts], 1)
+
+    @property
+    def middles(self) -> Array:
+        """Middle of each part of the time in seconds, (12,)."""
+        return np.asarray((np.arange(PARTS_OF_TIME) + 0.5) * (self.seconds / PARTS_OF_TIME))
+
+    def going_on(self, event: str) -> Array:
+        """Return the share of clips in which something goes on in the middle of each part of the time, (12,)."""
+        frames = self.middles * self.rate
+        goes_on = np.array([[run.start <= frame < run.stop for frame in frames] for run in self.events[event]])
+        return np.asarray(goes_on.mean(0), np.float64)
+
+    @property
     def table(self) -> Array:
         """Each of `EVENTS`, and the change of each look since the first part of the time, (n, 2 + 11 · 6)."""
-        means = np.stack([part.mean(1) for part in np.array_split(self.values, PARTS_OF_TIME, axis=1)], 1)
-        changes = (means[:, 1:] - means[:, :1]).reshape(len(means), -1)
+        changes = (self.parts[:, 1:] - self.parts[:, :1]).reshape(len(self.rows), -1)
         return np.concatenate([*(self.has(event)[:, None] for event in EVENTS), changes], 1)
 
     def only(self, mask: Mask) -> Courses:
@@ -128,11 +144,11 @@ def _align(
     values = [
         np.stack([np.interp(instants, clip.times, trait) for trait in clip.values.T], 1) for clip in lasting.values()
     ]
-    events: dict[str, list[Run]] = {event: [] for event in EVENTS}
+    events: dict[str, list[Stretch]] = {event: [] for event in EVENTS}
     for clip, count in zip(lasting.values(), counts, strict=True):
         runs = {FROZEN: clip.still, LOOPING: NOTHING if clip.loop is None else clip.loop.run}
         for event, run in runs.items():
-            seen = Run(run.start, min(run.stop, count))
+            seen = Stretch(run.start, min(run.stop, count))
             events[event].append(seen if seen.length >= max(LEAST_RUN, OF_CLIP * count) else NOTHING)
     places = np.array([*lasting], np.int64)
     return Courses(

@@ -56,6 +56,8 @@ class Finding(Record):
         first_frame: of a drift, the frame from which clips of the set that has more of it do so, counted from 0.
         first_frame_interval: interval of the first frame, of 95 %.
         period: of clips that loop, the number of frames after which a frame comes again.
+        course: of a drift, for each twelfth of the compared time: its middle in seconds, and the mean of the set and of
+            the other set; of a freeze or loop, the share of clips in which it goes on.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Finding(Record):
     first_frame: int | None = None
     first_frame_interval: tuple[int, int] | None = None
     period: int | None = None
+    course: tuple[tuple[float, float, float], ...] = ()
 
     @property
     def size(self) -> float:

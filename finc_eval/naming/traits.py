@@ -12,8 +12,8 @@ from PIL import Image
 
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.texture import BLANK, Array, Pixels, flat, residual, streaks, texture
-from finc_eval.numerics.courses import Loop, Run, find_loop, find_still
-from finc_eval.samples.whole.course import COURSE_SIDE, Course
+from finc_eval.numerics.courses import Loop, Stretch, find_loop, find_still
+from finc_eval.samples.whole.course import COURSE_SIDE, ClipCourse
 
 SIDE = 64  # side of the thumbnails in which color and light are measured, in pixels
 TOGETHER = 2**16  # pixels that are measured at a time: they stay in the cache
@@ -174,15 +174,15 @@ COURSE = ("brightness", "contrast", "saturation", "warmth", "green", "speed")
 
 @dataclass(frozen=True, eq=False)
 class MeasuredCourse:
-    """What a whole clip does over time."""
+    """Course of a whole clip: its looks, and where it stands still or loops."""
 
     times: Array  # instants of its frames in seconds, (t,)
     values: NDArray[np.float32]  # the traits `COURSE` of each frame, (t, 6)
-    still: Run  # frames that stand still
+    still: Stretch  # frames that stand still
     loop: Loop | None  # frames that come again
 
 
-def measure_course(course: Course) -> MeasuredCourse:
+def measure_course(course: ClipCourse) -> MeasuredCourse:
     """Measure the looks and the motion of each frame of a clip, where it stands still, and where it loops.
 
     Motion is the binary logarithm of the mean change of brightness to the next frame, in 1/255 and beyond 1/255.

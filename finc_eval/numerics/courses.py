@@ -1,4 +1,4 @@
-"""What a clip does over time, by small frames of it: where it stands still or loops, and where a curve bends."""
+"""Clips over time, by their small frames: where they stand still or loop, and where a curve bends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RETURNED = 0.25
 MOVED = 1.0  # root mean square in 1/255 by which a clip moves away at least before it comes back
 
 
-class Run(NamedTuple):
+class Stretch(NamedTuple):
     """A run of frames: all from `start` to before `stop`. Without any, both are 0."""
 
     start: int
@@ -44,14 +44,14 @@ class Run(NamedTuple):
 class Loop(NamedTuple):
     """The frames of a clip that come again: each from `run.start` on is the one `period` frames before it."""
 
-    run: Run
+    run: Stretch
     period: int
 
 
-NOTHING = Run(0, 0)
+NOTHING = Stretch(0, 0)
 
 
-def find_still(light: Light) -> Run:
+def find_still(light: Light) -> Stretch:
     """Return the longest run of frames, (t, pixels) of brightness in 1/255, that stand still.
 
     It begins with the frame that is held.
@@ -59,14 +59,14 @@ def find_still(light: Light) -> Run:
     Example:
         >>> moving = np.arange(0, 40.0)[:, None] * np.ones(4)
         >>> find_still(np.concatenate([moving, moving[-1:].repeat(20, 0)]))
-        Run(start=39, stop=60)
+        Stretch(start=39, stop=60)
     """
     if len(light) < 2:
         return NOTHING
     steps = np.abs(np.diff(light, axis=0)).mean(1)
     limit = max(SURELY_STILL, min(STILL, STILL_PART * float(np.quantile(steps, 0.9))))
     run = longest_run(steps <= limit)
-    return Run(run.start, run.stop + 1) if run.length + 1 >= LEAST_RUN else NOTHING
+    return Stretch(run.start, run.stop + 1) if run.length + 1 >= LEAST_RUN else NOTHING
 
 
 def find_loop(light: Light) -> Loop | None:
@@ -79,7 +79,7 @@ def find_loop(light: Light) -> Loop | None:
     Example:
         >>> steps = np.random.default_rng(0).normal(0, 20, (16, 64)).astype(np.float32)
         >>> find_loop(np.concatenate([steps] * 4))
-        Loop(run=Run(start=16, stop=64), period=16)
+        Loop(run=Stretch(start=16, stop=64), period=16)
     """
     frames = light[:LOOPED]
     lags = len(frames) // 2
@@ -105,7 +105,7 @@ def find_loop(light: Light) -> Loop | None:
     # A quarter of the period, or two frames: a slow clip has hardly moved on after these. The closest return counts.
     near = [period for period in runs if shortest <= period <= shortest + max(2, shortest // 4)]
     period = min(near, key=lambda each: float(apart[runs[each].start : runs[each].stop, each - 1].mean()))
-    return Loop(Run(runs[period].start + period, runs[period].stop + period), period)
+    return Loop(Stretch(runs[period].start + period, runs[period].stop + period), period)
 
 
 def _differences_by_lag(frames: Light, lags: int) -> Array:
@@ -119,12 +119,12 @@ def _differences_by_lag(frames: Light, lags: int) -> Array:
     return np.where(later < count, root[np.arange(count)[:, None], np.minimum(later, count - 1)], np.nan)
 
 
-def longest_run(has: NDArray[np.bool_]) -> Run:
+def longest_run(has: NDArray[np.bool_]) -> Stretch:
     """Return the longest run of True in flags, (t,); a single False between two True is passed over.
 
     Example:
         >>> longest_run(np.array([True, False, False, True, False, True, True, False]))
-        Run(start=3, stop=7)
+        Stretch(start=3, stop=7)
     """
     bridged = has.copy()
     bridged[1:-1] |= has[:-2] & has[2:]
@@ -133,7 +133,7 @@ def longest_run(has: NDArray[np.bool_]) -> Run:
         return NOTHING
     starts, stops = edges[::2], edges[1::2]
     best = int(np.argmax(stops - starts))
-    return Run(int(starts[best]), int(stops[best]))
+    return Stretch(int(starts[best]), int(stops[best]))
 
 
 def find_bend(curves: Array) -> NDArray[np.int64]:

@@ -36,7 +36,7 @@ from finc_eval.samples.source import (
     pixels_digest,
     reason,
 )
-from finc_eval.samples.whole.course import Course, shrink_all
+from finc_eval.samples.whole.course import ClipCourse, shrink_all
 
 
 class ClipSource(Source):
@@ -223,7 +223,12 @@ def check_clips(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
 
 
 def windows_of_row(
-    names: Sequence[str], row: Pixels, clip: Clip, windows: Sequence[int], content: bytes, course: Course | None = None
+    names: Sequence[str],
+    row: Pixels,
+    clip: Clip,
+    windows: Sequence[int],
+    content: bytes,
+    course: ClipCourse | None = None,
 ) -> Iterator[Sample]:
     """Yield windows of one video, (frames, height, width, 3), with these ids, the digest of its pixels, its course."""
     height, width = row.shape[1:3]

@@ -16,7 +16,7 @@ from pydantic import Field, FiniteFloat, PositiveInt
 from finc_eval.core.words import plural
 from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.source import Pixels
-from finc_eval.samples.whole.course import ASSUMED_FPS, ROUNDED_SECONDS, Course, Seconds
+from finc_eval.samples.whole.course import ASSUMED_FPS, ROUNDED_SECONDS, ClipCourse, Seconds
 
 FrameIndices = npt.NDArray[np.int64]
 
@@ -42,7 +42,7 @@ class DecodedWindow(NamedTuple):
     pixels: Pixels  # (frames, height, width, 3) uint8 RGB
     times: Seconds  # instants in seconds at which the frames are shown, (frames,)
     encoding: Encoding  # encoding of the video
-    course: Course | None = None  # the whole video, where it was asked for
+    course: ClipCourse | None = None  # the whole video, where it was asked for
 
 
 class ClipPlan(NamedTuple):

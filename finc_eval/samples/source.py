@@ -28,7 +28,7 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.core.secrets import redact
 from finc_eval.samples.encoding import Encoding as Encoding
 from finc_eval.samples.reading import EVERYTHING, STORED, Reading
-from finc_eval.samples.whole.course import Course
+from finc_eval.samples.whole.course import ClipCourse
 
 Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
 """Forms of a set that `open_source` takes: a path, an array or tensor, a dataset, an iterable, a function."""
@@ -78,7 +78,7 @@ class Sample:
     encoding: Encoding | None = None
     content: bytes = b""
     times: npt.NDArray[np.float64] | None = None
-    course: Course | None = None
+    course: ClipCourse | None = None
 
 
 @dataclass(frozen=True)

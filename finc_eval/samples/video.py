@@ -36,7 +36,7 @@ from finc_eval.samples.whole.course import (
     COURSE_SIDE,
     MAX_COURSE,
     ROUNDED_SECONDS,
-    Course,
+    ClipCourse,
     Seconds,
     join_course,
 )
@@ -119,7 +119,7 @@ class _Facts:
         """Choose the frames of some windows."""
         return plan_windows(self.count, self.rate, unmerge(clip, self.animated), self.shown, windows)
 
-    def course(self, small: Sequence[Pixels]) -> Course:
+    def course(self, small: Sequence[Pixels]) -> ClipCourse:
         """Join the small frames of the whole video."""
         return join_course(small, self.rate, self.shown, is_merged=self.is_animation)
 

@@ -45,7 +45,7 @@ from finc_eval.samples.reading import BRACES, EVERYTHING, Reading
 from finc_eval.samples.rows import ArraySource, NpzSource, is_tensor, tensor_values
 from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Sample, Source, content_digest
 from finc_eval.samples.video_process import read_windows
-from finc_eval.samples.whole.course import MAX_COURSE, Course, join_course, shrink
+from finc_eval.samples.whole.course import MAX_COURSE, ClipCourse, join_course, shrink
 
 CLIP_SUFFIXES = VIDEO_SUFFIXES | {".gif"}
 FRAME_SUFFIXES = IMAGE_SUFFIXES - CLIP_SUFFIXES
@@ -155,7 +155,7 @@ class FrameFolders(ClipSource):
 
         yield from decode_windows(names, decoded(), self._digests(files, plan.indices, seen))
 
-    def _course(self, files: Sequence[str]) -> Course:
+    def _course(self, files: Sequence[str]) -> ClipCourse:
         """Read the frames of a video once more, one at a time, and return them as small frames."""
         small = []
         for name in files[:MAX_COURSE]:

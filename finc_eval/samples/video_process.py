@@ -21,7 +21,7 @@ from finc_eval.samples import video
 from finc_eval.samples.clips import Clip, DecodedWindow
 from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.source import reason
-from finc_eval.samples.whole.course import COURSE_SIDE, Course
+from finc_eval.samples.whole.course import COURSE_SIDE, ClipCourse
 
 SECONDS = 3
 """Seconds of computing that opening a file, or decoding a frame of few pixels, may take. The slowest of
@@ -42,7 +42,7 @@ def read_windows(
         return
     asked = {"clip": asdict(clip), "windows": [*map(int, windows)], "most": max_decoded(), "seconds": SECONDS}
     error: ValueError | None = None
-    course: Course | None = None
+    course: ClipCourse | None = None
     with _pool.worker() as line:
         asked["course"] = with_course
         if isinstance(stream, io.BytesIO):
@@ -62,7 +62,7 @@ def read_windows(
                 yield DecodedWindow(pixels, np.array(facts["times"], np.float64), Encoding(**facts["encoding"]), course)
             elif "course" in facts:
                 frames = np.frombuffer(data, np.uint8).reshape(-1, COURSE_SIDE, COURSE_SIDE, 3)
-                course = Course(frames, np.array(facts["course"], np.float64))
+                course = ClipCourse(frames, np.array(facts["course"], np.float64))
             elif "take" in facts:
                 DECODED.take(facts["take"])
             else:

@@ -88,6 +88,20 @@ def findings_table(comparison: Comparison, samples: int = 0) -> list[TextTable]:
     return [TextTable(title, columns, rows, muted=muted, legend=legend * any(muted))] if rows else []
 
 
+def course_tables(comparison: Comparison) -> list[TextTable]:
+    """Return a table of each drift of clips: what it drifts, in each part of the time, in both sets."""
+    return [
+        TextTable(
+            f"Over time: clips {finding.name}",
+            ["Seconds", "Gen", "Ref"],
+            [[f"{seconds:.2f}", f"{gen:.3g}", f"{ref:.3g}"] for seconds, gen, ref in finding.course],
+            legend="Means of all clips; of freezes and loops, the share of clips in which they go on.",
+        )
+        for finding in comparison.findings
+        if finding.course
+    ]
+
+
 def _row(finding: Finding, samples: int) -> list[Cell | str]:
     said = finding.words if finding.name in finding.words else finding.name
     shown = [("gen" if finding.is_more else "ref", finding.ids[:samples])] if samples and finding.ids else []

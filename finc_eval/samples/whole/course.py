@@ -1,4 +1,4 @@
-"""`Course`, small frames of a whole video, of which it is measured how a clip changes over time."""
+"""`ClipCourse`, small frames of a whole video, of which it is measured how a clip changes over time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_COURSE = 2048
 """First frames of a video that are made small: 82 seconds at 25 a second, in 6 MB."""
 
 
-class Course(NamedTuple):
+class ClipCourse(NamedTuple):
     """Small frames of a whole video, whatever windows of it are samples."""
 
     frames: Pixels  # (t, 32, 32, 3) uint8 RGB, at most `MAX_COURSE`
@@ -38,7 +38,7 @@ def shrink(pixels: Pixels) -> Pixels:
 
 def join_course(
     small: Sequence[Pixels], rate: Fraction | float | None, shown: Seconds | None = None, *, is_merged: bool = False
-) -> Course:
+) -> ClipCourse:
     """Join the small frames of a video.
 
     Args:
@@ -49,14 +49,14 @@ def join_course(
     """
     frames = np.stack(small)
     if shown is None:
-        return Course(frames, np.asarray(np.arange(len(frames)) / float(rate or ASSUMED_FPS), np.float64))
+        return ClipCourse(frames, np.asarray(np.arange(len(frames)) / float(rate or ASSUMED_FPS), np.float64))
     if not is_merged:
-        return Course(frames, shown[: len(frames)])
+        return ClipCourse(frames, shown[: len(frames)])
     step = float(np.diff(shown).min().round(4))
     times = np.arange(min(MAX_COURSE, max(1, round(float(shown[len(frames)]) / step))), dtype=np.float64) * step
-    return Course(frames[np.searchsorted(shown[: len(frames)], times + ROUNDED_SECONDS, side="right") - 1], times)
+    return ClipCourse(frames[np.searchsorted(shown[: len(frames)], times + ROUNDED_SECONDS, side="right") - 1], times)
 
 
-def shrink_all(pixels: Pixels, fps: float | None = None) -> Course:
+def shrink_all(pixels: Pixels, fps: float | None = None) -> ClipCourse:
     """Return the course of a video in memory, (frames, height, width, 3), which counts as having the rate `fps`."""
     return join_course([shrink(frame) for frame in pixels[:MAX_COURSE]], fps)
