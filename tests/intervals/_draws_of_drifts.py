@@ -3,7 +3,7 @@
 from functools import partial
 
 import numpy as np
-from _law import Design, Drawn, Holds, NoClaim
+from _law import Design, Drawn, Holds
 
 import finc_eval as fe
 from finc_eval.findings.over_time import find_drifts
@@ -12,10 +12,7 @@ from finc_eval.naming.traits import COURSE, SIDE, MeasuredCourse
 from finc_eval.numerics.courses import NOTHING
 
 NUMBERS = ("Finding.first_frame_interval",)
-PROMISES = {
-    NUMBERS[0]: Holds(width=None, why="ends are frames, by resampled clips"),
-    "Finding.course": NoClaim("means over time, without an interval"),
-}
+PROMISES = {NUMBERS[0]: Holds(width=None, why="ends are frames, by resampled clips")}
 FRAMES = 100
 
 
