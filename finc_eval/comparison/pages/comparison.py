@@ -85,11 +85,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         map=map_on_page(comparison.map, comparison.kinds, shown, PAIR, gallery.pictures),
         seen=seen_first(comparison, names),
         of_pairs=_sections("pairs", id_tables(comparison.by_id, shown)),
-        sections=[
-            *_sections("findings", findings_table(comparison)),
-            *_courses(comparison),
-            *_sections("values", values),
-        ],
+        sections=[*_said(comparison), *_sections("values", values)],
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
@@ -113,11 +109,12 @@ def _sections(name: str, tables: Sequence[TextTable]) -> list[Section]:
     return [Section(each, table.title, table.legend, table=table) for each, table in zip(anchors, tables, strict=False)]
 
 
-def _courses(comparison: Comparison) -> list[Section]:
-    """Return a section for each drift of clips, with its course in both sets."""
+def _said(comparison: Comparison) -> list[Section]:
+    """Return a section for all findings, and one for each drift of clips, with its course in both sets."""
     drawn = [course_svg(finding) for finding in comparison.findings if finding.course]
-    sections = _sections("over-time", course_tables(comparison))
-    return [replace(section, figure=svg) for section, svg in zip(sections, drawn, strict=True)]
+    courses = zip(_sections("over-time", course_tables(comparison)), drawn, strict=True)
+    findings = _sections("findings", findings_table(comparison))
+    return [*findings, *(replace(section, figure=svg) for section, svg in courses)]
 
 
 def _eigenvalues(spectrum: Spectrum) -> TextTable:
