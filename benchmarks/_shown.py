@@ -95,6 +95,7 @@ SHOWN = {
         r"^(none|half gone) \| (100|1000) v 1000? \| 50 ",
     ),
     "unseen_scores": (("unseen digit", "score, mode of 1", "score, mode of 6"), "^[1670] "),
+    "clip_drift": (("regime", "a drift is said", "any finding", "named", "dated", "share"), ""),
     "video_faults": (
         ("fault", "motion, 200 clips, 100%", "motion, 200 clips, 25%", "motion, 30 clips, 100%"),
         "^(none|frozen|slowed by 2|sped by 2|reversed|shuffled|flicker|a fifth)",

@@ -30,6 +30,7 @@ from finc_eval.findings.finding import OF_TRAITS, Finding, have_part, two_shares
 from finc_eval.findings.found import KindsOf, find_differences, hold_findings, in_order
 from finc_eval.findings.local import LocalParts, find_parts
 from finc_eval.findings.names import KindNames, usual_of
+from finc_eval.findings.over_time import find_drifts
 from finc_eval.findings.visible import Visible, count_equal, find_visible
 from finc_eval.naming.evidence import SLIGHT
 from finc_eval.naming.looks import EXAMPLES, Look, look_at
@@ -97,6 +98,8 @@ def hold_compared(
     others = [] if comparison.by_id is not None or comparison.settings.rho != 1 else hold_copies(sets, run, blocks)
     if comparison.prompts is not None:
         others += hold_words(word_findings(comparison), comparison.prompts, sets)
+    if comparison.by_id is None and comparison.settings.rho == 1:
+        others += find_drifts(sets, measured, comparison.settings.seed, blocks)
     others += local.held()
     return hold_findings(sets, looks, comparison.kinds, comparison.headings, kinds_of, measured, others)
 
@@ -197,6 +200,9 @@ def _sentence(finding: Finding, comparison: Compared, names: Mapping[str, KindNa
     if finding.kind == "copy":
         own = finding.say_shares(0)[0]
         return f"{own[0].upper()}{own[1:]}{OF_GEN} are {finding.name}."
+    if finding.kind == "drift":
+        said, name = say_part(finding.name, *finding.say_shares(0), is_more=finding.is_more), finding.name
+        return f"{said.replace(name.removeprefix('with '), name.removeprefix('with ') + finding.since, 1)}."
     if finding.kind == "part":
         own, before = finding.say_shares(0)
         said, whose = (own, "generated") if finding.is_more else (before, "reference")
@@ -272,7 +278,8 @@ def differences_between(
     looks = look_at(pair, seed, known=measured, exchanges=EXCHANGES_OF_BOARDS)
     slight, _ = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
     local = find_parts(pair, seed=seed, run=run, permutations=EXCHANGES_OF_SETS, measured=measured)
-    others = [*hold_copies(pair, run), *local.held()]
+    drifts = find_drifts(pair, measured, seed, exchanges=EXCHANGES_OF_BOARDS)
+    others = [*hold_copies(pair, run), *drifts, *local.held()]
     held = hold_findings(pair, looks, kinds, headings, kinds_of, measured, others)
     equal = count_equal(pair, run)
     levels = {models: answer.choice.tests.detectable(level_of_each(ALPHA, models)) for models in MODELS}

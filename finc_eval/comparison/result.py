@@ -252,6 +252,8 @@ class Comparison(Mapped):
         found += shown_of((*self.kinds, *self.headings), SET_NAMES, self.shown)[label]
         found += (name for look in self.looks for name in look.examples.get(label, ())[: self.shown])
         found += (name for part in self.parts for name in part.examples(label) if self.shown)
+        drifts = (one for one in self.findings if one.kind == "drift" and one.is_more is (label == "gen"))
+        found += (name for drift in drifts for name in drift.ids[: self.shown])
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
         found += (pair[0 if label == "gen" else 1] for pair in pairs)
         found += self.drawn_ids(label)

@@ -23,7 +23,7 @@ from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.cells import Cells
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import Hashes, hashes_of, hashes_of_bytes, keys_of, number_hashes, string_hashes
-from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
+from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples, WithCourses
 from finc_eval.embeddings.recipe import ARRAY_SPACE, space_named
 from finc_eval.numerics.arrays import as_rows, finite_rows
 from finc_eval.samples.shards import Shard
@@ -155,6 +155,10 @@ class Embeddings(ABC):
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Return the pictures of these samples, of a clip its middle frame; None if they are not at hand."""
         return None
+
+    def courses_at(self, indices: NDArray[np.int64]) -> WithCourses | None:
+        """Return what `images_at` does, and small frames of the whole videos of clips, or None."""
+        return None if (images := self.images_at(indices)) is None else [(image, None) for image in images]
 
     def pixels_at(self, indices: NDArray[np.int64]) -> list[NDArray[np.uint8]] | None:
         """Return the pixels of these samples, (h, w, 3), or (frames, h, w, 3) of clips; None if not at hand."""
@@ -358,6 +362,9 @@ class CachedEmbeddings(Embeddings):
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         return None if self.samples is None else self.samples.pictures(self.ids_at(indices))
+
+    def courses_at(self, indices: NDArray[np.int64]) -> WithCourses | None:
+        return None if self.samples is None else self.samples.courses(self.ids_at(indices))
 
     def content(self) -> NDArray[np.uint64]:
         return self.cache.content

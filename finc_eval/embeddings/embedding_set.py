@@ -16,7 +16,7 @@ from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, drop_missing, missing_texts, unknown_column
-from finc_eval.embeddings.pictures import HeldSamples, picture
+from finc_eval.embeddings.pictures import HeldSamples, WithCourses, course_of, picture
 from finc_eval.samples.in_memory import holds_images, is_batch
 from finc_eval.samples.source import fingerprint
 
@@ -88,6 +88,11 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
         """Return the pictures of these samples; None without images."""
         images = self._images
         return None if images is None else [picture(images[index]) for index in indices.tolist()]
+
+    def courses_at(self, indices: NDArray[np.int64]) -> WithCourses | None:
+        """Return the pictures of these samples, with small frames of all frames of clips; None without images."""
+        chosen = None if self._images is None else [self._images[index] for index in indices.tolist()]
+        return None if chosen is None else [(picture(image), course_of(image)) for image in chosen]
 
     @property
     def samples(self) -> HeldSamples | None:

@@ -19,6 +19,9 @@ from finc_eval.embeddings.cache import ID_BLOCK, EmbeddingCache
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import Sample, Source, fingerprint
+from finc_eval.samples.whole.course import ClipCourse, shrink_all
+
+WithCourses = list[tuple[Image.Image, ClipCourse | None]]  # pictures, and small frames of the videos of clips
 
 
 class EmbeddedSamples:
@@ -40,9 +43,13 @@ class EmbeddedSamples:
         kept = {name: value for name, value in vars(self).items() if name != "_source"}
         return kept | {"_held": None, "_cache": None}
 
-    def read(self, ids: Iterable[str]) -> Iterator[Sample]:
-        """Yield the samples with these ids, except samples that are missing or have other pixels."""
-        digests, source = self._digests(set(ids)), self._source
+    def read(self, ids: Iterable[str], *, with_courses: bool = False) -> Iterator[Sample]:
+        """Yield the samples with these ids, except samples that are missing or have other pixels.
+
+        Clips come with small frames of their whole videos, if these are asked for.
+        """
+        digests = self._digests(set(ids))
+        source = self._source.with_courses() if with_courses else self._source
         for sample in source.take([number for number, name in enumerate(source.ids) if name in digests]):
             if sample.pixels is not None and fingerprint(sample.pixels) == digests[sample.id]:
                 yield sample
@@ -54,6 +61,18 @@ class EmbeddedSamples:
         except FincEvalError:
             return None
         return [picture(pixels[name]) for name in ids] if pixels.keys() >= set(ids) else None
+
+    def courses(self, ids: Sequence[str]) -> WithCourses | None:
+        """Read the pictures of clips, and small frames of their whole videos; None if one of them cannot be had."""
+        try:
+            found = {
+                sample.id: (picture(sample.pixels).copy(), sample.course)  # a copy holds no other frames
+                for sample in self.read(ids, with_courses=True)
+                if sample.pixels is not None
+            }
+        except FincEvalError:
+            return None
+        return [found[name] for name in ids] if found.keys() >= set(ids) else None
 
     def every_picture(self) -> Iterator[Image.Image]:
         """Read the pictures of all samples of the cache in one pass, in order, up to the first that cannot be had."""
@@ -132,3 +151,10 @@ def picture(image: object) -> Image.Image:
             f"{pixels.shape}"
         )
     return Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
+
+
+def course_of(image: object) -> ClipCourse | None:
+    """Return small frames of a clip in memory, uint8 (frames, h, w, 3); None for an image."""
+    if not (isinstance(image, np.ndarray) and image.ndim == 4 and image.shape[3] == 3 and image.dtype == np.uint8):
+        return None
+    return shrink_all(image)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from finc_eval.core.device import send
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.cells import Cells
-from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
+from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples, WithCourses
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -64,6 +64,9 @@ class Subset(Embeddings):
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         return self.source.images_at(self.rows[indices])
+
+    def courses_at(self, indices: NDArray[np.int64]) -> WithCourses | None:
+        return self.source.courses_at(self.rows[indices])
 
     @property
     def samples(self) -> EmbeddedSamples | HeldSamples | None:

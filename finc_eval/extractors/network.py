@@ -23,7 +23,7 @@ from finc_eval.extractors.networks.tensors import fill_network, load_tensors
 from finc_eval.extractors.preprocess import normalize_values, resize_frames
 from finc_eval.extractors.weights import check_weights, locate
 from finc_eval.numerics.precision import arithmetic, kept_random_states, own_settings
-from finc_eval.samples.clips import ASSUMED_FPS
+from finc_eval.samples.whole.course import ASSUMED_FPS
 
 Network = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 

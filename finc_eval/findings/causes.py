@@ -25,7 +25,7 @@ Members = Mapping[str, NDArray[np.bool_]]  # which of the samples looked at are 
 Floats = NDArray[np.float64]
 
 SETS = ("gen", "ref")
-PARTS = ("look", "kind", "repeat", "copy", "part", "words", "column")  # findings that have members
+PARTS = ("look", "kind", "repeat", "copy", "part", "words", "column", "drift")  # findings that have members
 
 NOTHING_LEFT = 0.01  # part of a set that is left without a finding, below which all other findings follow from it
 
@@ -154,11 +154,12 @@ def follow_whole_looks(held: Sequence[Held], cause: Sequence[int | None]) -> lis
     """Return the causes of `causes_of`, with what follows from looks of all, and with looks of all that kinds make.
 
     Kinds follow from the first look of all that no kinds make, unless they differ beside it. A look of all that kinds
-    make follows from the largest of them, or from the cause of that kind.
+    make follows from the largest of them, or from the cause of that kind. A look of all clips follows from its drift.
     """
     of_all = [i for i, each in enumerate(held) if each.finding.kind == "look" and each.finding.is_of_all]
-    causes = [*cause]
-    stands = next((i for i in of_all if not held[i].made_by), None)
+    drifts = {i: j for j, each in enumerate(held) for i in of_all if _drifts_as(each, held[i])}
+    causes = [drifts.get(i, root) for i, root in enumerate(cause)]
+    stands = next((drifts.get(i, i) for i in of_all if not held[i].made_by), None)
     if stands is not None:
         kinds = [i for i, each in enumerate(held) if each.finding.kind == "kind"]
         for i, is_left in zip(kinds, are_left_beside_look([held[i] for i in kinds]), strict=True):
@@ -175,6 +176,12 @@ def follow_whole_looks(held: Sequence[Held], cause: Sequence[int | None]) -> lis
     return causes
 
 
+def _drifts_as(drift: Held, look: Held) -> bool:
+    """Return whether a look of all is what clips have come to over time."""
+    looks = () if drift.trait is None else (drift.trait.name, *drift.trait.brings)
+    return drift.finding.kind == "drift" and look.trait is not None and look.trait.name in looks
+
+
 def _may_bring(one: Held, other: Held, among_kinds: bool) -> bool:
     """Return whether a finding may follow from another at all."""
     kind, brought = one.finding.kind, other.finding.kind
@@ -184,11 +191,11 @@ def _may_bring(one: Held, other: Held, among_kinds: bool) -> bool:
         return among_kinds
     if "part" in (kind, brought):
         return False  # see `_follow_names`
-    if brought in ("repeat", "copy", "words"):
+    if brought in ("repeat", "copy", "words", "drift"):
         return kind == "repeat" and brought == "copy"
     if kind == "kind":
         return one.asked is not None or _is_lost_thing(one, other)
-    return brought == "kind" or kind == "words"
+    return brought == "kind" or kind in ("words", "drift")
 
 
 def _is_lost_thing(kind: Held, look: Held) -> bool:

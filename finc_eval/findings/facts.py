@@ -110,7 +110,7 @@ def short(finding: Finding, other: str = "reference") -> str:
     if finding.shares is None or finding.kind in ("words", "pair", "sets"):
         return name_alone(finding)
     own, before = finding.say_shares()
-    if finding.is_more and finding.kind in (*OF_TRAITS, "copy", "part"):
+    if finding.is_more and finding.kind in (*OF_TRAITS, "copy", "part", "drift"):
         return f"{finding.say_shares(0)[0]} {name_alone(finding)}"
     if finding.is_more and finding.kind == "repeat":
         return f"{percent(finding.shares[0])} repeats ({finding.name})"
@@ -129,6 +129,9 @@ def name_alone(finding: Finding) -> str:
             if finding.shares is None:
                 return f"nearly all {words}" if is_nearly_all(finding.share_interval) else f"{words} on average"
             return words if finding.is_more else f"{'none' if is_none else 'fewer'} {words}"
+        case "drift":
+            since = "" if finding.first_frame is None else f" from frame {finding.first_frame} on"
+            return f"{'' if finding.is_more else 'none ' if is_none else 'fewer '}{finding.name}{since}"
         case "repeat":
             return finding.name if finding.is_more else "fewer repeats"
         case "part":

@@ -15,8 +15,11 @@ from finc_eval.naming.evidence import ADJECTIVE, UNNAMED, WORD
 from finc_eval.naming.explained import TAIL
 from finc_eval.naming.repeated import AT_LEAST
 
-What = Literal["look", "kind", "direction", "repeat", "copy", "part", "words", "pair", "metric", "column", "sets"]
-"""Kinds of findings; "part" is of pictures, "column" is a column of the user, and "sets" are the sets as a whole."""
+What = Literal[
+    "look", "kind", "direction", "repeat", "copy", "part", "words", "pair", "metric", "column", "sets", "drift"
+]
+"""Kinds of findings; "part" is of pictures, "drift" is of clips over time, "column" is a column of the user, and "sets"
+are the sets as a whole."""
 
 OF_TRAITS: tuple[What, ...] = ("look", "column")  # kinds of findings that something measured of each sample names
 
@@ -50,6 +53,11 @@ class Finding(Record):
         is_worse: True for what a verb judges to be worse than is allowed; False also where nothing is judged.
         share_interval: interval of the share of the set that has more of a look; None for shares that are counted, for
             what has no shares, and for findings of earlier versions.
+        first_frame: of a drift, the frame from which clips of the set that has more of it do so, counted from 0.
+        first_frame_interval: interval of the first frame, of 95 %.
+        period: of clips that loop, the number of frames after which a frame comes again.
+        course: of a drift, for each twelfth of the compared time: its middle in seconds, and the mean of the set and of
+            the other set; of a freeze or loop, the share of clips in which it goes on.
     """
 
     name: str
@@ -66,6 +74,10 @@ class Finding(Record):
     explains: tuple[str, ...] = ()
     is_worse: bool = False
     share_interval: tuple[float, float] | None = None
+    first_frame: int | None = None
+    first_frame_interval: tuple[int, int] | None = None
+    period: int | None = None
+    course: tuple[tuple[float, float, float], ...] = ()
 
     @property
     def size(self) -> float:
@@ -127,6 +139,8 @@ class Finding(Record):
         """The difference in a few words without numbers."""
         if self.kind in OF_TRAITS:
             return self._say_look()
+        if self.kind == "drift":
+            return f"{self._say_look()}{self.since}"
         if self.kind == "repeat":
             return self.name if self.is_more else f"fewer repeats: {self.name}"
         if self.kind == "part":
@@ -136,6 +150,16 @@ class Finding(Record):
         is_bare = self.name.startswith((UNNAMED, "prompt with"))
         noun = f"samples of the {self.name}" if is_bare else self.name
         return f"{'too many' if self.is_more else 'lacks' if self.is_lost else 'too few'} {noun}"
+
+    @property
+    def since(self) -> str:
+        """Words for the first frame of a drift, and the period of a loop: " every 16 frames from frame 16 on"."""
+        if self.first_frame is None or self.first_frame_interval is None:
+            return ""
+        low, high = self.first_frame_interval
+        ends = f" ({low} to {high})" if low < high else ""
+        period = "" if self.period is None else f" every {self.period} frames"
+        return f"{period} from frame {self.first_frame}{ends} on"
 
     def _say_look(self) -> str:
         """Say a look of the part of the set that has it, or of the whole set."""

@@ -25,7 +25,16 @@ from finc_eval.naming.properties import smallest_hashes
 from finc_eval.naming.questions import MOTION
 from finc_eval.naming.repeated import MIN_MEASURED
 from finc_eval.naming.texture import Array, marks
-from finc_eval.naming.traits import LOOKS_OF_CLIPS, SIDE, TRAITS, Trait, measure_clips, measure_looks
+from finc_eval.naming.traits import (
+    LOOKS_OF_CLIPS,
+    SIDE,
+    TRAITS,
+    MeasuredCourse,
+    Trait,
+    measure_clips,
+    measure_course,
+    measure_looks,
+)
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
 from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
 
@@ -51,6 +60,7 @@ class PictureLooks:
     likeness: NDArray[np.float32]  # likeness of pictures to themselves, shape (n, 5); see `measure_likeness`
     columns: dict[RegisteredColumn, ColumnValues]  # columns that a user registered
     turned: TurnedRows | None = None  # embeddings of some of the pictures upside down
+    courses: tuple[MeasuredCourse | None, ...] = ()  # what each whole clip does over time; None for a picture
 
 
 MeasuredSets = tuple[tuple[Trait, ...], dict[str, Measured]]  # traits, and measurements by set
@@ -117,10 +127,13 @@ def _measure_at(
     """
     parts = [(np.empty((0, len(TRAITS))), np.empty((0, SIDE**2), np.int8))]
     likeness = [np.empty((0, len(LIKENESS)), np.float32)]
+    courses: list[MeasuredCourse | None] = []
     for start in range(0, len(rows), 64):  # pictures in memory
-        images = samples.images_at(rows[start : start + 64])
-        if images is None:
+        seen = samples.courses_at(rows[start : start + 64])
+        if seen is None:
             return None
+        images = [image for image, _ in seen]
+        courses += [None if course is None else measure_course(course) for _, course in seen]
         parts.append(measure_looks(images))
         likeness.append(np.stack([measure_likeness(image) for image in images]))
         columns.add(range(start, start + len(images)), images)
@@ -129,7 +142,7 @@ def _measure_at(
     columns.keep()
     values, residuals = (np.concatenate(some) for some in zip(*parts, strict=True))
     turned = None if turner is None else turner.keep()
-    return PictureLooks(values, residuals, np.concatenate(likeness), columns.found, turned)
+    return PictureLooks(values, residuals, np.concatenate(likeness), columns.found, turned, tuple(courses))
 
 
 def column_measurer(samples: Embeddings, rows: NDArray[np.int64]) -> ColumnMeasurer:

@@ -12,6 +12,8 @@ from PIL import Image
 
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.texture import BLANK, Array, Pixels, flat, residual, streaks, texture
+from finc_eval.numerics.courses import Loop, Stretch, find_loop, find_still
+from finc_eval.samples.whole.course import COURSE_SIDE, ClipCourse
 
 SIDE = 64  # side of the thumbnails in which color and light are measured, in pixels
 TOGETHER = 2**16  # pixels that are measured at a time: they stay in the cache
@@ -164,6 +166,39 @@ def measure_clips(values: Array) -> Array:
     periods = [period for name, period in known.items() if name.startswith("flicker")]
     known |= {"still": known["repetition"] >= 0.95, "flicker": np.sum(periods, 0)}
     return np.column_stack([known[trait.name] for trait in LOOKS_OF_CLIPS]).astype(np.float64)
+
+
+COURSE = ("brightness", "contrast", "saturation", "warmth", "green", "speed")
+"""Traits whose course over a clip is measured: looks of its small frames, and its motion."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredCourse:
+    """Course of a whole clip: its looks, and where it stands still or loops."""
+
+    times: Array  # instants of its frames in seconds, (t,)
+    values: NDArray[np.float32]  # the traits `COURSE` of each frame, (t, 6)
+    still: Stretch  # frames that stand still
+    loop: Loop | None  # frames that come again
+
+
+def measure_course(course: ClipCourse) -> MeasuredCourse:
+    """Measure the looks and the motion of each frame of a clip, where it stands still, and where it loops.
+
+    Motion is the binary logarithm of the mean change of brightness to the next frame, in 1/255 and beyond 1/255.
+    """
+    small = course.frames.astype(np.float32)
+    light = small.reshape(-1, 3) @ np.array(motion.LUMA, np.float32)  # in one product: a stack of small ones is slow
+    light = light.reshape(len(small), -1)
+    steps = np.abs(np.diff(light, axis=0)).mean(1)
+    known = color(small[:, ::2, ::2] / np.float32(255)) | {"brightness": light.mean(1) / 255}
+    known["contrast"] = light.std(1) / 255 / np.maximum(known["brightness"], 1 / 255)
+    known["speed"] = np.log2(1 + np.append(steps, steps[-1:] if len(steps) else 0.0))
+    values = np.column_stack([known[name] for name in COURSE]).astype(np.float32)
+    lines = light.reshape(-1, COURSE_SIDE, COURSE_SIDE)
+    lines = lines[:, ::2] + lines[:, 1::2]
+    of_squares = (lines[..., ::2] + lines[..., 1::2]).reshape(len(light), -1) / 4
+    return MeasuredCourse(course.times, values, find_still(light), find_loop(of_squares))
 
 
 def measure_looks(images: Sequence[Image.Image]) -> tuple[Array, NDArray[np.int8]]:

@@ -27,7 +27,8 @@ DEFAULT_CONFIDENCE = 0.95
 ALPHA = 0.05  # adjusted p-value up to which a finding counts as significant
 
 BESIDE_ALPHA = ALPHA / 4
-"""Level of tests that stand beside kinds in a headline: of the sets, their looks, words of prompts, parts of pictures.
+"""Level of tests that stand beside kinds in a headline: of the sets, their looks, words of prompts, parts of pictures,
+drifts of clips.
 
 Kinds and directions keep α, of which they spend a half in practice, so that a headline keeps α as a whole (the record
 `first_sentence` of the benchmarks)."""

@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from finc_eval.samples.source import (
     pixels_digest,
     reason,
 )
+from finc_eval.samples.whole.course import ClipCourse, shrink_all
 
 
 class ClipSource(Source):
@@ -46,7 +48,13 @@ class ClipSource(Source):
         labels, prompts = repeat_by_window(labels, clip), repeat_by_window(prompts, clip)
         of_windows = {column: repeat_by_window(values, clip) or [] for column, values in columns.items()}
         super().__init__(name, clip_ids(videos, clip), {**ignored, **unmatched}, labels, prompts, of_windows)
-        self._clip = clip
+        self._clip, self._has_courses = clip, False
+
+    def with_courses(self) -> ClipSource:
+        """Return the same clips, which come with small frames of their whole videos."""
+        found = copy(self)
+        found._has_courses = True
+        return found
 
     @abstractmethod
     def windows(self, video: int, windows: Sequence[int], names: Sequence[str]) -> Iterator[Sample]:
@@ -163,7 +171,7 @@ def decode_windows(
     try:
         for window in decoded:
             name, content = next(waiting)
-            yield Sample(name, window.pixels, None, window.encoding, content, window.times)
+            yield Sample(name, window.pixels, None, window.encoding, content, window.times, window.course)
     except NOT_OF_THE_SAMPLE:
         raise
     except Exception as error:  # decoders raise almost anything on damaged bytes
@@ -178,13 +186,20 @@ class RowClips(Source):
     ) -> None:
         """Take an array; `rows` yields its rows by their increasing numbers."""
         super().__init__(array.name, clip_ids(array.ids, clip), {}, repeat_by_window(array.labels, clip))
-        self.kind, self._rows, self._clip = array.kind, rows, clip
+        self.kind, self._rows, self._clip, self._has_courses = array.kind, rows, clip, False
+
+    def with_courses(self) -> RowClips:
+        """Return the same clips, which come with small frames of their whole rows."""
+        found = copy(self)
+        found._has_courses = True
+        return found
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         groups = list(group_by_video(numbers, self._clip))
         for group, row in zip(groups, self._rows([video for video, _ in groups]), strict=True):
             names = names_of(self.ids, self._clip, group)
-            yield from windows_of_row(names, row, self._clip, group[1], pixels_digest(row))
+            course = shrink_all(row, self._clip.fps) if self._has_courses else None
+            yield from windows_of_row(names, row, self._clip, group[1], pixels_digest(row), course)
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         groups = list(group_by_video(numbers, self._clip))
@@ -208,15 +223,20 @@ def check_clips(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
 
 
 def windows_of_row(
-    names: Sequence[str], row: Pixels, clip: Clip, windows: Sequence[int], content: bytes
+    names: Sequence[str],
+    row: Pixels,
+    clip: Clip,
+    windows: Sequence[int],
+    content: bytes,
+    course: ClipCourse | None = None,
 ) -> Iterator[Sample]:
-    """Yield windows of one video, (frames, height, width, 3), with these ids and the digest of its pixels."""
+    """Yield windows of one video, (frames, height, width, 3), with these ids, the digest of its pixels, its course."""
     height, width = row.shape[1:3]
 
     def decoded() -> Iterator[DecodedWindow]:
         for indices, times in zip(*plan_windows(len(row), None, clip, windows=windows), strict=True):
             pixels = row[indices]
             encoding = Encoding("array", "RGB", width, height, all(map(is_gray, pixels)), frames=len(row))
-            yield DecodedWindow(pixels, times, encoding)
+            yield DecodedWindow(pixels, times, encoding, course)
 
     return decode_windows(names, decoded(), [content] * len(windows))

@@ -16,14 +16,9 @@ from pydantic import Field, FiniteFloat, PositiveInt
 from finc_eval.core.words import plural
 from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.source import Pixels
+from finc_eval.samples.whole.course import ASSUMED_FPS, ROUNDED_SECONDS, ClipCourse, Seconds
 
 FrameIndices = npt.NDArray[np.int64]
-Seconds = npt.NDArray[np.float64]
-
-ASSUMED_FPS = 25.0
-"""Frame rate of clips that do not state one, as arrays and folders of frames, where the card states none either."""
-
-ROUNDED_SECONDS = 0.0005  # error of a presentation time: Matroska, FLV and ASF round to milliseconds
 
 WINDOW = re.compile(r"#\d+$")
 """End of the id of a window of a video: "#3" in "clip.mp4#3"."""
@@ -47,6 +42,7 @@ class DecodedWindow(NamedTuple):
     pixels: Pixels  # (frames, height, width, 3) uint8 RGB
     times: Seconds  # instants in seconds at which the frames are shown, (frames,)
     encoding: Encoding  # encoding of the video
+    course: ClipCourse | None = None  # the whole video, where it was asked for
 
 
 class ClipPlan(NamedTuple):

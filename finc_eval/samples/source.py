@@ -28,6 +28,7 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.core.secrets import redact
 from finc_eval.samples.encoding import Encoding as Encoding
 from finc_eval.samples.reading import EVERYTHING, STORED, Reading
+from finc_eval.samples.whole.course import ClipCourse
 
 Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
 """Forms of a set that `open_source` takes: a path, an array or tensor, a dataset, an iterable, a function."""
@@ -68,6 +69,7 @@ class Sample:
         encoding: encoding of the sample; None for a sample that cannot be read.
         content: digest of the bytes that were decoded, as `Source.contents` yields it.
         times: instants in seconds at which the frames of a clip are shown, (frames,); None for an image.
+        course: small frames of the whole video of a clip; None unless the source was asked for it (`with_courses`).
     """
 
     id: str
@@ -76,6 +78,7 @@ class Sample:
     encoding: Encoding | None = None
     content: bytes = b""
     times: npt.NDArray[np.float64] | None = None
+    course: ClipCourse | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,10 @@ class Source(ABC):
     @abstractmethod
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         """Yield the samples with these increasing numbers, also those that cannot be read."""
+
+    def with_courses(self) -> Source:
+        """Return the same samples; those of videos come with small frames of the whole video."""
+        return self
 
     @abstractmethod
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:

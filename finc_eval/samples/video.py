@@ -16,32 +16,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
-from PIL import Image
 
 from finc_eval.core.files.endings import find_missing_end
-from finc_eval.core.memory import DECODED, excess, max_decoded, max_pixels, readable
-from finc_eval.samples.clips import (
-    ASSUMED_FPS,
-    ROUNDED_SECONDS,
-    Clip,
-    ClipPlan,
-    DecodedWindow,
-    FrameIndices,
-    Seconds,
-    gather,
-    plan_windows,
-    unmerge,
-)
+from finc_eval.core.memory import DECODED, excess, max_pixels
+from finc_eval.samples.animations.decode import Begin, check_length, decode_animation, is_animation
+from finc_eval.samples.clips import Clip, ClipPlan, DecodedWindow, FrameIndices, gather, plan_windows, unmerge
 from finc_eval.samples.encoding import Encoding, has_alpha, is_gray, opaque
-from finc_eval.samples.images import FixedSettings, take_pixels
+from finc_eval.samples.images import take_pixels
 from finc_eval.samples.source import COPIES, Pixels
+from finc_eval.samples.whole.course import (
+    ASSUMED_FPS,
+    COURSE_SIDE,
+    MAX_COURSE,
+    ROUNDED_SECONDS,
+    ClipCourse,
+    Seconds,
+    join_course,
+)
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -64,31 +62,18 @@ MAX_BYTES_AT_ONCE = 64 << 20  # bytes of pixels up to which all windows of a vid
 MAX_MISSING_SECONDS = Fraction(1, 4)
 """Seconds by which a file may end before its stated duration: not every packet states how long it lasts."""
 
-MAX_UNPACKING = 100_000
-"""Bytes of pixels for a byte of a file. A black picture that never changes has about 60,000 in H.264."""
-
-MAX_ANIMATION_FRAMES = 30_000  # libwebp looks for each frame from the first on: 20,000 take 1.8 s, 40,000 take 7.0 s
-ANIMATION_SUFFIXES = frozenset({".webp", ".png", ".apng"})  # suffixes of files that are images, or animations
-
-MIN_DELAY, UNSTATED_DELAY = 0.01, 0.1
-"""Seconds that a frame lasts at least, and one that states 0, as FFmpeg reads GIFs and browsers show all animations."""
-
-
-Begin = Callable[[int], None]
-"""A call as a frame begins, with its number of pixels: the process of a clip has a limit of time for each frame."""
-
 
 def read_windows(
-    stream: IO[bytes], clip: Clip, windows: Sequence[int], begin: Begin = lambda _: None
+    stream: IO[bytes], clip: Clip, windows: Sequence[int], begin: Begin = lambda _: None, *, with_course: bool = False
 ) -> Iterator[DecodedWindow]:
-    """Decode windows of a video, and say when each frame begins, with its number of pixels.
+    """Decode windows of a video, perhaps with its course, and say when each frame begins, with its number of pixels.
 
     The places of the windows depend on the times of the frames, which only decoding shows for certain. Windows that fit
     into `MAX_BYTES_AT_ONCE` are decoded as if every packet of the file were a frame, and again if that was wrong (as in
     AVI with packed B-frames). For larger windows, frames are counted first. The numbers of windows increase.
     """
     if is_animation(stream):
-        yield from decode_animation(stream, clip, windows, begin)
+        yield from decode_animation(stream, clip, windows, begin, with_course=with_course)
         return
     facts = _examine(stream)
     plan = facts.plan(clip, windows)
@@ -96,7 +81,7 @@ def read_windows(
         raise ValueError(f"a window of {phrase}")
     DECODED.take(COPIES * plan.indices.shape[1] * facts.frame_bytes)
     is_small = plan.indices.size * facts.frame_bytes <= MAX_BYTES_AT_ONCE
-    reading = _Reading(stream, begin, plan.indices if is_small else None)
+    reading = _Reading(stream, begin, plan.indices if is_small else None, with_course=with_course)
     with closing(reading.frames()) as frames:
         made = list(gather(plan.indices, frames)) if is_small else []
         for _ in frames:
@@ -105,12 +90,13 @@ def read_windows(
     times = reading.times if reading.times == sorted(reading.times, key=lambda time: time or 0) else [None]
     facts = replace(facts, count=reading.count, shown=_timeline(times, facts))
     decoded = facts.plan(clip, windows)
+    course = facts.course(reading.small) if with_course else None
     is_right = len(made) == len(windows) and np.array_equal(plan.indices, decoded.indices)
     reading = reading if is_right else _Reading(stream, begin, decoded.indices)
     with closing(reading.frames()) as frames:
         pictures = made if is_right else gather(decoded.indices, frames)
         for pixels, instants in zip(pictures, decoded.times, strict=False):
-            yield DecodedWindow(pixels, instants, facts.encoding(pixels, reading, clip))
+            yield DecodedWindow(pixels, instants, facts.encoding(pixels, reading, clip), course)
 
 
 @dataclass(frozen=True)
@@ -132,6 +118,10 @@ class _Facts:
     def plan(self, clip: Clip, windows: Sequence[int]) -> ClipPlan:
         """Choose the frames of some windows."""
         return plan_windows(self.count, self.rate, unmerge(clip, self.animated), self.shown, windows)
+
+    def course(self, small: Sequence[Pixels]) -> ClipCourse:
+        """Join the small frames of the whole video."""
+        return join_course(small, self.rate, self.shown, is_merged=self.is_animation)
 
     @property
     def animated(self) -> Seconds | None:
@@ -215,8 +205,12 @@ def _timeline(times: Sequence[int | None], facts: _Facts) -> Seconds | None:
 class _Reading:
     """One pass over the frames of a video, which counts them and notes their times and their format."""
 
-    def __init__(self, stream: IO[bytes], begin: Begin, plan: FrameIndices | None = None) -> None:
+    def __init__(
+        self, stream: IO[bytes], begin: Begin, plan: FrameIndices | None = None, *, with_course: bool = False
+    ) -> None:
         self.count = 0
+        self.small: list[Pixels] = []  # small frames of the whole video, if they were asked for
+        self._small = MAX_COURSE if with_course else 0
         self.times: list[int | None] = []
         self.color: str | None = None  # marks of matrix and transfer as FFmpeg numbers them, "1/16"
         self._mode, self._transparent = "", False
@@ -231,10 +225,10 @@ class _Reading:
 
     def frames(self) -> Generator[tuple[int, Pixels], None, None]:
         """Yield the number and the pixels of each frame in the plan."""
-        from av.video.reformatter import VideoReformatter
+        from av.video.reformatter import Interpolation, VideoReformatter
 
         # One for all frames: making it takes about as long as using it once.
-        reformatter = VideoReformatter()
+        reformatter, shrinker, fast = VideoReformatter(), VideoReformatter(), Interpolation.FAST_BILINEAR
         with _open(self._stream) as (container, video):
             self._begin(video.width * video.height)
             for frame in _decode(container, video):
@@ -246,6 +240,9 @@ class _Reading:
                     raise ValueError(f"damaged or cut short at frame {number}")
                 if frame.width * frame.height > max_pixels():  # it need not have the size that the file states
                     raise ValueError(f"a frame of {frame.width}x{frame.height} pixels is too large")
+                if number < self._small:
+                    shrunk = shrinker.reformat(frame, COURSE_SIDE, COURSE_SIDE, "rgb24", interpolation=fast, threads=1)
+                    self.small.append(shrunk.to_ndarray().astype(np.uint8, copy=False))
                 if number in self._wanted:
                     self._mode, marks = frame.format.name, (int(frame.colorspace), int(frame.color_trc))
                     self.color = None if all(mark in UNMARKED for mark in marks) else "/".join(map(str, marks))
@@ -326,73 +323,3 @@ def _upright(pixels: Pixels, frame: VideoFrame) -> Pixels:
     elif b or c:
         return pixels
     return np.ascontiguousarray(pixels[:: -1 if d < 0 else 1, :: -1 if a < 0 else 1])
-
-
-def is_animation(stream: IO[bytes]) -> bool:
-    """Return whether a file is a WebP or PNG of several frames (RFC 9649, flag A; PNG third edition, acTL)."""
-    stream.seek(0)
-    # 4096: bytes in which a PNG says that it has several frames: its chunk acTL comes before the first of them.
-    head = stream.read(4096)
-    stream.seek(0)
-    if head[:4] == b"RIFF" and head[8:16] == b"WEBPVP8X":
-        return bool(head[20] & 2)
-    return head[:8] == b"\x89PNG\r\n\x1a\n" and b"acTL" in head.partition(b"IDAT")[0]
-
-
-def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int], begin: Begin) -> Iterator[DecodedWindow]:
-    """Decode windows of a WebP or PNG of several frames; see `read_windows`."""
-    with FixedSettings(), Image.open(stream, formats=("WEBP", "PNG")) as image:
-        name, mode, (width, height) = image.format or "WEBP", image.mode, image.size
-        count = int(getattr(image, "n_frames", 1))
-    take_pixels(width, height)
-    check_length(count, 3 * count * width * height, stream)
-    if count > MAX_ANIMATION_FRAMES:
-        raise ValueError(f"{count:,} frames, above the {MAX_ANIMATION_FRAMES:,} of an animation: save it as a video")
-    delays = np.array([delay for _, delay in _frames(stream, count, frozenset(), begin)])
-    shown: Seconds = np.append(0.0, np.cumsum(delays))
-    chosen = unmerge(clip, shown)
-    plan = plan_windows(count, chosen.fps, chosen, shown, windows)
-    if phrase := excess(COPIES * clip.frames * 3 * width * height):
-        raise ValueError(f"a window of {phrase}")
-    DECODED.take(COPIES * clip.frames * 3 * width * height)
-    wanted = frozenset(plan.indices.ravel().tolist())
-    shortest = unmerge(Clip(1, 1, 1, "hold"), shown).fps or 1.0
-
-    def frames() -> Generator[tuple[int, Pixels], None, None]:
-        with closing(_frames(stream, count, wanted, begin)) as decoded:
-            yield from ((number, pixels) for number, (pixels, _) in enumerate(decoded) if pixels is not None)
-
-    for pixels, times in zip(gather(plan.indices, frames()), plan.times, strict=True):
-        gray, seconds = all(map(is_gray, pixels)), float(shown[-1])
-        encoding = Encoding(
-            *(name, mode if mode in ("RGB", "L") else "RGB", width, height, gray),
-            fps=shortest,
-            frames=max(1, round(seconds * shortest)),
-            seconds=seconds,
-        )
-        yield DecodedWindow(pixels, times, encoding)
-
-
-def check_length(frames: int, size: int, stream: IO[bytes]) -> None:
-    """Raise ValueError for a small file of so many large frames that decoding would take hours."""
-    # 16: times FINC_EVAL_MAX_DECODED that the frames of any file may take, one after the other.
-    if size > max(16 * max_decoded(), MAX_UNPACKING * stream.seek(0, os.SEEK_END)):
-        raise ValueError(f"a small file claims {frames:,} frames of {readable(size)}: cut the video, or scale it down")
-
-
-def _frames(
-    stream: IO[bytes], count: int, wanted: frozenset[int], begin: Begin
-) -> Generator[tuple[Pixels | None, float], None, None]:
-    """Yield the pixels of each wanted frame, and the seconds that every frame is shown."""
-    stream.seek(0)
-    with FixedSettings():
-        opened = Image.open(stream, formats=("WEBP", "PNG"))
-    with opened as image:
-        for number in range(count):
-            begin(image.width * image.height)
-            with FixedSettings():
-                image.seek(number)
-                image.load()
-                pixels = np.asarray(image.convert("RGB")) if number in wanted else None
-            delay = float(image.info.get("duration") or 0) / 1000
-            yield pixels, max(MIN_DELAY, delay or UNSTATED_DELAY)

@@ -23,6 +23,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import excess
 from finc_eval.core.places import is_url
 from finc_eval.core.words import plural
+from finc_eval.samples.animations.decode import ANIMATION_SUFFIXES, is_animation
 from finc_eval.samples.clip_source import ClipSource, RowClips, check_clips, decode_windows
 from finc_eval.samples.clips import Clip, ClipPlan, DecodedWindow, FrameIndices, gather, plan_windows
 from finc_eval.samples.encoding import Encoding
@@ -43,8 +44,8 @@ from finc_eval.samples.metadata import METADATA_FILES
 from finc_eval.samples.reading import BRACES, EVERYTHING, Reading
 from finc_eval.samples.rows import ArraySource, NpzSource, is_tensor, tensor_values
 from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Sample, Source, content_digest
-from finc_eval.samples.video import ANIMATION_SUFFIXES, is_animation
 from finc_eval.samples.video_process import read_windows
+from finc_eval.samples.whole.course import MAX_COURSE, ClipCourse, join_course, shrink
 
 CLIP_SUFFIXES = VIDEO_SUFFIXES | {".gif"}
 FRAME_SUFFIXES = IMAGE_SUFFIXES - CLIP_SUFFIXES
@@ -110,7 +111,8 @@ class VideoFiles(ClipSource):
         with self._files.open(self._videos[video]) as stream:
             file = Settled(stream)
             contents = (file.content() for _ in windows)
-            yield from decode_windows(names, read_windows(file.stream, self._clip, windows), contents)
+            decoded = read_windows(file.stream, self._clip, windows, with_course=self._has_courses)
+            yield from decode_windows(names, decoded, contents)
 
     def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
         with self._files.open(self._videos[video]) as stream:
@@ -131,6 +133,7 @@ class FrameFolders(ClipSource):
 
     def windows(self, video: int, windows: Sequence[int], names: Sequence[str]) -> Iterator[Sample]:
         files, plan = self._frames[video], self._plan(video, windows)
+        course = self._course(files) if self._has_courses else None
         seen: dict[int, bytes] = {}
 
         def decoded() -> Iterator[DecodedWindow]:
@@ -148,9 +151,17 @@ class FrameFolders(ClipSource):
                     yield number, pixels
 
             for pixels, times in zip(gather(plan.indices, frames()), plan.times, strict=False):
-                yield DecodedWindow(pixels, times, replace(encodings[0], frames=len(files)))
+                yield DecodedWindow(pixels, times, replace(encodings[0], frames=len(files)), course)
 
         yield from decode_windows(names, decoded(), self._digests(files, plan.indices, seen))
+
+    def _course(self, files: Sequence[str]) -> ClipCourse:
+        """Read the frames of a video once more, one at a time, and return them as small frames."""
+        small = []
+        for name in files[:MAX_COURSE]:
+            with self._files.open(name) as stream:
+                small.append(shrink(decode(io.BytesIO(whole(stream)))[0]))
+        return join_course(small, self._clip.fps)
 
     def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
         return list(self._digests(self._frames[video], self._plan(video, windows).indices, {}))

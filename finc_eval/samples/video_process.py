@@ -21,6 +21,7 @@ from finc_eval.samples import video
 from finc_eval.samples.clips import Clip, DecodedWindow
 from finc_eval.samples.encoding import Encoding
 from finc_eval.samples.source import reason
+from finc_eval.samples.whole.course import COURSE_SIDE, ClipCourse
 
 SECONDS = 3
 """Seconds of computing that opening a file, or decoding a frame of few pixels, may take. The slowest of
@@ -32,14 +33,18 @@ SECONDS_PER_UNIT = 5e-8
 _pool = Pool("finc_eval.samples.video_process.serve", "av")
 
 
-def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
+def read_windows(
+    stream: IO[bytes], clip: Clip, windows: Sequence[int], *, with_course: bool = False
+) -> Iterator[DecodedWindow]:
     """Decode windows of a video, as `video.read_windows` does, in another process if the system has limits for them."""
     if not isolation.is_possible():
-        yield from video.read_windows(stream, clip, windows)
+        yield from video.read_windows(stream, clip, windows, with_course=with_course)
         return
     asked = {"clip": asdict(clip), "windows": [*map(int, windows)], "most": max_decoded(), "seconds": SECONDS}
     error: ValueError | None = None
+    course: ClipCourse | None = None
     with _pool.worker() as line:
+        asked["course"] = with_course
         if isinstance(stream, io.BytesIO):
             line.tell(asked, stream.getbuffer())
         else:
@@ -54,7 +59,10 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
                 facts = {"error": str(crash)}
             if "shape" in facts:
                 pixels = np.frombuffer(data, np.uint8).reshape(facts["shape"])
-                yield DecodedWindow(pixels, np.array(facts["times"], np.float64), Encoding(**facts["encoding"]))
+                yield DecodedWindow(pixels, np.array(facts["times"], np.float64), Encoding(**facts["encoding"]), course)
+            elif "course" in facts:
+                frames = np.frombuffer(data, np.uint8).reshape(-1, COURSE_SIDE, COURSE_SIDE, 3)
+                course = ClipCourse(frames, np.array(facts["course"], np.float64))
             elif "take" in facts:
                 DECODED.take(facts["take"])
             else:
@@ -85,7 +93,13 @@ def serve(line: Line) -> None:
             size = stream.seek(0, os.SEEK_END)
             # 256 << 20: bytes that the index of a video may take in memory.
             limits.set(asked["seconds"] + SECONDS_PER_UNIT * size, 256 << 20)
-            for pixels, times, encoding in video.read_windows(stream, Clip(**asked["clip"]), asked["windows"], begin):
+            clip, with_course = Clip(**asked["clip"]), asked["course"]
+            for window in video.read_windows(stream, clip, asked["windows"], begin, with_course=with_course):
+                pixels, times, encoding, course = window
+                if with_course and course is not None:  # the same for all windows
+                    line.tell({"course": course.times.tolist()}, np.ascontiguousarray(course.frames).reshape(-1).data)
+                    line.hear()
+                    with_course = False
                 facts = {"shape": pixels.shape, "times": times.tolist(), "encoding": asdict(encoding)}
                 line.tell(facts, np.ascontiguousarray(pixels).reshape(-1).data)
                 line.hear()

@@ -24,6 +24,7 @@ SETTING = "a setting of the policy"
 
 PROMISES = {
     "ReleaseFinding.p_value": NoClaim("that of the finding; see Finding.p_value"),
+    "ReleaseFinding.first_frame_interval": NoClaim("that of the finding; see Finding.first_frame_interval"),
     "ReleaseFinding.share_interval": NoClaim("of the look that it is; see Look.interval"),
     "ReleaseFinding.interval": NoClaim("that of the limit or the finding; see Limit.interval and Finding.interval"),
     "Limit.interval": Holds(0.9, width=(0.8, 1.8), why="exact bounds of rare kinds are wider; each end holds at 95 %"),

@@ -18,7 +18,7 @@ PROMISES = {
     "Finding.share_interval": NoClaim("of the look that it is; see Look.interval"),
     "Finding.p_value": NoClaim(
         "of the look, kind, direction, word or test that it is, or of what follows from it; of broken pairs "
-        "tests/same_ids/test_findings_of_pairs.py draws it"
+        "tests/same_ids/test_findings_of_pairs.py draws it, and of drifts benchmarks/clip_drift.py"
     ),
     "Finding.e_value": NoClaim("of the alarm that it is"),
 }

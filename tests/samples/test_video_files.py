@@ -123,7 +123,12 @@ def test_reading_may_stop_before_the_end(folder):
 def test_a_video_is_decoded_once_for_all_its_windows(folder, monkeypatch):
     opened = []
     read = video_files.read_windows
-    monkeypatch.setattr(video_files, "read_windows", lambda *args: opened.append(args[2]) or read(*args))
+
+    def noted(*args, **more):
+        opened.append(args[2])
+        return read(*args, **more)
+
+    monkeypatch.setattr(video_files, "read_windows", noted)
     list(open_clips(folder, CLIP).samples())
     assert opened == [[0, 1, 2]] * 6
 

@@ -25,9 +25,9 @@ from finc_eval.comparison.pages.directions import (
     sorts_of,
 )
 from finc_eval.comparison.pages.facts import METHOD_NAMES, kernel_facts, stability
-from finc_eval.comparison.pages.figures import spectrum_svg
+from finc_eval.comparison.pages.figures import course_svg, spectrum_svg
 from finc_eval.comparison.pages.looks import seen_first
-from finc_eval.comparison.pages.said import as_said, findings_table
+from finc_eval.comparison.pages.said import as_said, course_tables, findings_table
 from finc_eval.comparison.result import SHOWN_COPIES, Comparison
 from finc_eval.core.words import SET_NAMES, join_words, one_line, percent, plural
 from finc_eval.embeddings.set_info import titles_of
@@ -85,7 +85,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         map=map_on_page(comparison.map, comparison.kinds, shown, PAIR, gallery.pictures),
         seen=seen_first(comparison, names),
         of_pairs=_sections("pairs", id_tables(comparison.by_id, shown)),
-        sections=[*_sections("findings", findings_table(comparison)), *_sections("values", values)],
+        sections=[*_said(comparison), *_sections("values", values)],
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
@@ -107,6 +107,14 @@ def _sections(name: str, tables: Sequence[TextTable]) -> list[Section]:
     """Return a section for each table, with anchors that are numbered after the first."""
     anchors = [name, *(f"{name}-{place}" for place in range(2, len(tables) + 1))]
     return [Section(each, table.title, table.legend, table=table) for each, table in zip(anchors, tables, strict=False)]
+
+
+def _said(comparison: Comparison) -> list[Section]:
+    """Return a section for all findings, and one for each drift of clips, with its course in both sets."""
+    drawn = [course_svg(finding) for finding in comparison.findings if finding.course]
+    courses = zip(_sections("over-time", course_tables(comparison)), drawn, strict=True)
+    findings = _sections("findings", findings_table(comparison))
+    return [*findings, *(replace(section, figure=svg) for section, svg in courses)]
 
 
 def _eigenvalues(spectrum: Spectrum) -> TextTable:
@@ -241,6 +249,7 @@ def outline(comparison: Comparison) -> Outline:
         call=call("compare", *(source(*item) for item in sets.items()), settings=comparison.settings),
         tables=[
             *findings_table(comparison),
+            *course_tables(comparison),
             *id_tables(comparison.by_id, LABELS),
             *_tables(comparison),
             *value_tables(comparison.by, LABELS),

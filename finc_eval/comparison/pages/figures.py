@@ -9,7 +9,8 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from finc_eval.comparison.direction import Role
-from finc_eval.core.words import figure
+from finc_eval.core.words import SET_NAMES, figure
+from finc_eval.findings.finding import Finding
 from finc_eval.report.colors import Ink
 from finc_eval.report.drawings import Axis, drawing, line, mark, text
 
@@ -61,6 +62,26 @@ def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> Markup:
     return drawing(
         "Leading eigenvalues of both roles against their rank", ranges, (WIDTH, below + BOTTOM + LEGEND), parts
     )
+
+
+def course_svg(finding: Finding) -> Markup:
+    """Draw how a drift goes on over clips: the means of both sets in each part of the time."""
+    values = [value for _, *both in finding.course for value in both]
+    across = Axis(0.0, finding.course[-1][0] + finding.course[0][0], LEFT, WIDTH - RIGHT)
+    height = Axis(min(values), max(max(values), min(values) + 1e-6), TOP + LOWER_HEIGHT, TOP)
+    inks: tuple[Ink, Ink] = ("gen", "ref")
+    parts = [*_grid(height, "mean")]
+    for place, (ink, words) in enumerate(zip(inks, SET_NAMES.values(), strict=True), start=1):
+        points = [(across.at(row[0]), height.at(row[place])) for row in finding.course]
+        parts += [line(points, ink, width=1.6)]
+        parts += [
+            mark(ink, point, f"{words}, {row[0]:.2f} s: {row[place]:.3g}")
+            for point, row in zip(points, finding.course, strict=True)
+        ]
+    below = TOP + LOWER_HEIGHT
+    parts += [text((across.at(second), below + 18), f"{second:g}") for second in across.ticks]
+    parts += [text(((LEFT + WIDTH) / 2, below + 36), "seconds")]
+    return drawing(f"Clips {finding.name} over time", "The table has the numbers", (WIDTH, below + BOTTOM), parts)
 
 
 class Mark(NamedTuple):

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from finc_eval.comparison.direction import Direction
 from finc_eval.comparison.result import Comparison
+from finc_eval.findings.finding import Finding
 from finc_eval.findings.found import look_finding
 from finc_eval.findings.local import PartOfSet
 from finc_eval.naming.evidence import SLIGHT
@@ -25,7 +26,7 @@ from finc_eval.report.formats import p_value
 WHERE = "A frame marks the window of the middle square, which the network sees, that shows it most."
 """Legend of pictures with heat maps."""
 
-LOOKS = ("look", "repeat", "column", "part", "sets")  # findings whose pictures stand first
+LOOKS = ("look", "repeat", "column", "part", "sets", "drift")  # findings whose pictures stand first
 
 
 class SeenFirst(NamedTuple):
@@ -46,11 +47,13 @@ def seen_first(comparison: Comparison, titles: tuple[str, str]) -> SeenFirst:
     known = dict(zip(PAIR, titles, strict=True))
     differ: list[Kind | Direction] = [*significant(comparison.kinds, ALPHA), *significant(comparison.directions, ALPHA)]
     words = [] if comparison.prompts is None else comparison.prompts.clear
-    if not (comparison.looks or comparison.parts or words or differ):
+    drifts = [finding for finding in comparison.findings if finding.kind == "drift"]
+    if not (comparison.looks or comparison.parts or words or differ or drifts):
         return SeenFirst(above=_both(comparison, known))
     largest = max((abs(look.share_gen - look.share_ref) for look in differ), default=0.0)
     seen = {SLIGHT if part.at_least is None else part.words: _part(part, known) for part in comparison.parts}
     seen |= {look.name: _look(look, known, comparison.shown) for look in comparison.looks}
+    seen |= {finding.name: _drift(finding, known, comparison.shown) for finding in drifts}
     said = [finding for finding in comparison.findings if finding.kind in LOOKS and finding.name in seen]
     shown = [(finding.size, seen[finding.name]) for finding in said]
     return SeenFirst(
@@ -85,6 +88,16 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
         f"{why}p = {p_value(look.p_value)}, adjusted for all looks",
         look.name,
     )
+
+
+def _drift(finding: Finding, titles: Mapping[str, str], shown: int) -> Seen:
+    """Return the clips that drift most, of the set that has more of them."""
+    label = "gen" if finding.is_more else "ref"
+    share = finding.say_shares()[not finding.is_more]
+    view = CardView(PAIR[label], titles[label], "", (Grid(f"{share} clearest", label, finding.ids[:shown]),))
+    assert finding.p_value is not None
+    legend = f"p = {p_value(finding.p_value)}, adjusted for all that clips do over time"
+    return Seen(f"{finding.name}{finding.since}", (view,), PAIR[label], legend, finding.name)
 
 
 def heat_maps(part: PartOfSet) -> dict[str, Markup]:

@@ -29,7 +29,7 @@ def as_said(comparison: Comparison) -> Comparison:
     if comparison.by_id is not None:
         kinds = []  # the table of kinds in both runs has all of them
     unsaid = {kind.id for kind in kinds}
-    of_looks = {id for each in found if each.kind in OF_TRAITS for id in each.explains}
+    of_looks = {id for each in found if each.kind in (*OF_TRAITS, "drift") for id in each.explains}
     looks = tuple(look for look in comparison.looks if look.name in known)
     prompts = comparison.prompts
     if prompts is not None:
@@ -86,6 +86,20 @@ def findings_table(comparison: Comparison, samples: int = 0) -> list[TextTable]:
     legend = "What stands below a finding follows from it."
     title, columns = "What differs", ["Finding", "Gen, %", "Ref, %", "Adj. p"]
     return [TextTable(title, columns, rows, muted=muted, legend=legend * any(muted))] if rows else []
+
+
+def course_tables(comparison: Comparison) -> list[TextTable]:
+    """Return a table of each drift of clips: what it drifts, in each part of the time, in both sets."""
+    return [
+        TextTable(
+            f"Over time: clips {finding.name}",
+            ["Seconds", "Gen", "Ref"],
+            [[f"{seconds:.2f}", f"{gen:.3g}", f"{ref:.3g}"] for seconds, gen, ref in finding.course],
+            legend="Means of all clips; of freezes and loops, the share of clips in which they go on.",
+        )
+        for finding in comparison.findings
+        if finding.course
+    ]
 
 
 def _row(finding: Finding, samples: int) -> list[Cell | str]:

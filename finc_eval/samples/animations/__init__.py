@@ -1,0 +1,1 @@
+"""WebP and PNG files of several frames."""

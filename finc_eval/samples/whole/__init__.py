@@ -1,0 +1,1 @@
+"""Whole videos in small frames, whatever windows of them are samples."""
