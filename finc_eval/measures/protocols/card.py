@@ -47,7 +47,7 @@ class ReferenceSet(Record):
 
 @dataclass(frozen=True)
 class Publication(Record):
-    """Where a protocol comes from.
+    """Origin of a protocol, and what was verified of it.
 
     Attributes:
         code: repository, file and commit of the published code that was read.

@@ -64,7 +64,7 @@ def by_protocol(
 
 
 class Conformity:
-    """Whether two sets, and how they are embedded, are as a protocol says."""
+    """Check that two sets, and how they are embedded, are as a protocol says."""
 
     def __init__(self, protocol: LoadedProtocol, sources: Mapping[str, object]) -> None:
         self._card, self._protocol = protocol.card, protocol
