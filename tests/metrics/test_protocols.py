@@ -116,6 +116,18 @@ def test_a_field_that_does_not_hold_is_named_before_anything_is_embedded(folder,
     assert not list((tmp_path / "cache").rglob("*.h5"))
 
 
+def test_a_shipped_protocol_names_the_field_before_it_asks_for_weights(folder):
+    with pytest.raises(IncompatibleError, match=r"does not hold: samples must be 50,000, and gen has 60"):
+        score(folder, "cifar10-edm-50k")
+
+
+def test_what_a_file_says_of_its_samples_does_not_verify_it(folder, tmp_path):
+    made = score(folder, protocol(folder, "made"), save_statistics=tmp_path / "ref.npz")
+    digest = next(note for note in made.notes if "no digest" in note).split()[-1]
+    with pytest.raises(IncompatibleError, match=rf"reference\.digest must be {digest}, and"):
+        score(folder, protocol(folder, "strict", digest), ref=tmp_path / "ref.npz")
+
+
 def test_embeddings_by_another_extractor_or_of_none_are_refused(folder, tmp_path):
     other = fe.extract(str(folder / "gen"), folder / "other.toml", out=tmp_path / "gen.h5", run=RUN)
     for gen in (str(other.path), np.ones((60, 48), np.float32)):
@@ -146,6 +158,8 @@ def test_reference_statistics_are_made_kept_and_handed_on(folder, tmp_path):
     with np.load(statistics) as file:
         assert str(file["protocol"]) == "made" and str(file["license"]) == "CC0" and int(file["n"]) == 60
     assert read_statistics(statistics).n == 60
+    again = score(folder, protocol(folder, "made"), ref=statistics)  # the same reference as on the first use
+    assert again.value == pytest.approx(made.value) and fields(again)["ref"] == fields(made)["ref"]
     digest = hashlib.sha256(statistics.read_bytes()).hexdigest()
     found = score(folder, protocol(folder, "handed", digest), ref=statistics)
     assert found.value == pytest.approx(made.value) and fields(found)["protocol"] == "handed"
@@ -199,7 +213,7 @@ def test_there_are_five_shipped_protocols_and_a_wrong_name_lists_them():
 def test_cards_that_make_no_sense_are_refused(folder):
     shipped = (resources.files(PROTOCOLS) / "cifar10-edm-50k.toml").read_text()
     for old, new, named in (
-        ("antialias = false", "antialias = true", "preprocessing"),
+        ("antialias = false", "antialias = true", "preprocessing.antialias"),
         ("n = 50000", 'n = 50000\ndigest = "12ab"', "reference.digest"),
         ("samples = 50000", "samples = 0", "samples"),
     ):

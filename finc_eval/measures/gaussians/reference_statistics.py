@@ -107,10 +107,15 @@ def save_statistics_of(
 
 def source_of(path: str | Path) -> str:
     """Return the digest of the set that statistics in a file of ours are of; "" for any other file."""
+    return stated_text(path, "source")
+
+
+def stated_text(path: str | Path, name: str) -> str:
+    """Return a text that a file of ours has beside its statistics; "" for any other file."""
     with suppress(DataError):
         file = NpzFile(path)
-        if {"format", "source"} <= set(file.names):
-            return str(file.array("source"))
+        if {"format", name} <= set(file.names):
+            return str(file.array(name))
     return ""
 
 

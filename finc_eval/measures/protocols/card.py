@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -151,11 +151,12 @@ def _read(text: str, place: str, folder: Path) -> LoadedProtocol:
     card = read_table(Protocol, parse_toml(text, where), where)
     given = None if card_file(card.extractor) is None else str(folder / with_home(card.extractor))
     extractor = load_card(given or card.extractor)
-    if card.preprocessing != extractor.preprocessing:
-        raise DataError(
-            f'{where}: "preprocessing" must be that of the extractor {extractor.name}, which is '
-            f"{extractor.preprocessing}: name another extractor"
-        )
+    for key, own in asdict(extractor.preprocessing).items():
+        if (value := getattr(card.preprocessing, key)) != own:
+            raise DataError(
+                f'{where}: "preprocessing.{key}" must be {own} as in the card of {extractor.name}, got {value}: name '
+                "another extractor"
+            )
     digest = card.reference.digest
     if digest is not None and not re.fullmatch(f"[0-9a-f]{{{SHA256_DIGITS}}}", digest):
         raise DataError(

@@ -15,13 +15,14 @@ from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.needs import Known, ListedSamples
 from finc_eval.embeddings.opening import form_of, open_embedded
-from finc_eval.embeddings.recipe import changes, extractor_of, recipe_of, space_of
+from finc_eval.embeddings.recipe import ARRAY_SPACE, changes, extractor_of, recipe_of, space_of
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.settings import Extraction
-from finc_eval.measures.gaussians.reference_statistics import beside_samples, read_statistics
+from finc_eval.measures.gaussians.reference_statistics import beside_samples, read_statistics, stated_text
 from finc_eval.measures.protocols.card import LoadedProtocol, load_protocol
 from finc_eval.measures.registry import get_metric, with_parameters
 from finc_eval.measures.score import Score, Scores
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.reading import STORED
 
 REFERENCES = "references.json"  # record of the digest that the reference of each protocol had on its first use
@@ -50,33 +51,31 @@ def by_protocol(
     if given := [option for option, value in others.items() if value is not None]:
         raise UsageError(f"a protocol says what is computed, so {join_words(given)} does not go with it: leave it out")
     protocol = load_protocol(name)
-    conformity = Conformity(protocol, sources)
+    conformity = Conformity(protocol)
     conformity.check_extraction(how)
+    conformity.check_given(sources, how)
     metric = with_parameters(get_metric(protocol.card.metric), protocol.card.parameters)
     scores = compute(
         [replace(metric, extractor=protocol.extractor.name)],
         sources,
         replace(how, extractor=protocol.given),
         checks=[conformity.check_sets],
-        about={"protocol": protocol.card.name, "license": protocol.card.reference.license},
+        about=conformity.about,
     )
     return replace(scores, scores=tuple(conformity.signed(score) for score in scores))
 
 
 class Conformity:
-    """Check that two sets, and how they are embedded, are as a protocol says."""
+    """Check that two sets, and how they are embedded, are as a protocol says.
 
-    def __init__(self, protocol: LoadedProtocol, sources: Mapping[str, object]) -> None:
+    Attributes:
+        about: texts for a file of statistics of the reference; its digest joins them once it is known.
+    """
+
+    def __init__(self, protocol: LoadedProtocol) -> None:
         self._card, self._protocol = protocol.card, protocol
-        self._space = space_of(protocol.extractor)
-        self._digest: str | None = None  # digest of the reference, once it is known
+        self.about = {"protocol": protocol.card.name, "license": protocol.card.reference.license}
         self._is_file = False  # whether the reference is statistics in a file, perhaps beside some of its samples
-        if (form := form_of(sources["gen"])) not in ("samples", "embeddings"):
-            raise self._unlike("samples", f"{self._card.samples:,}", f"gen is a {form}, which has none")
-        self._look_at_file(sources["ref"])
-        for label, source in sources.items():
-            if form_of(source) == "embeddings":
-                self._check_space(label, open_embedded(source, label).held)
 
     def check_extraction(self, how: Extraction) -> None:
         """Refuse choices of the embedding that change its numbers."""
@@ -85,6 +84,19 @@ class Conformity:
         for field, own in (("precision", "float32"), ("color", STORED), ("fps", None)):
             if (value := getattr(how, field)) != own:
                 raise self._unlike(field, own or "that of the extractor", f"{field} is {value}")
+
+    def check_given(self, sources: Mapping[str, object], how: Extraction) -> None:
+        """Refuse sets in a form without samples, of another extractor or of another size, before weights are needed."""
+        if (form := form_of(sources["gen"])) not in ("samples", "embeddings"):
+            raise self._unlike("samples", f"{self._card.samples:,}", f"gen is a {form}, which has none")
+        self._look_at_file(sources["ref"])
+        for label, given in sources.items():
+            form = form_of(given)
+            if form == "embeddings":
+                self._check_space(label, open_embedded(given, label).held)
+            elif form == "samples" and isinstance(given, str | Path):
+                source = open_source(given, n=how.n, seed=how.seed, **how.reading.choices)
+                self.check_sets({label: ListedSamples(label, "", source.ids, {}, source=source)})
 
     def check_sets(self, sets: Mapping[str, Known]) -> None:
         """Refuse sets that are not as the protocol says, before they are embedded and after that."""
@@ -99,15 +111,14 @@ class Conformity:
 
     def signed(self, score: Score) -> Score:
         """Return a score whose signature has the protocol and the reference; pin the reference on its first use."""
-        digest, reference = str(self._digest), self._card.reference
-        name = self._card.name
-        notes = [f"not verified of {name}: {text}" for text in self._card.source.unverified]
-        if reference.digest is None:
+        digest, name, first = self.about["reference"], self._card.name, list[str]()
+        unverified = [f"not verified of {name}: {text}" for text in self._card.source.unverified]
+        if self._card.reference.digest is None:
             add_entry(REFERENCES, self._protocol.place, digest)
-            notes.insert(0, f"{name} states no digest of its reference; this one has {digest}")
+            first = [f"{name} states no digest of its reference; this one has {digest}"]
             name = f"{name} (reference not verified)"
         signature = score.signature.adding(("protocol", name), ("ref", digest[:12]))
-        return replace(score, signature=signature, notes=(*score.notes, *notes))
+        return replace(score, signature=signature, notes=(*first, *score.notes, *unverified))
 
     def _look_at_file(self, ref: object) -> None:
         """Check a reference that is a file of statistics, or has them beside its samples."""
@@ -120,9 +131,10 @@ class Conformity:
         stated = read_statistics(path)
         if None not in (count, stated.n) and stated.n != count:
             raise self._unlike("reference.n", f"{count:,}", f"ref has {stated.n:,}")
-        if not stated.is_foreign and stated.space != self._space:
-            raise self._unlike("extractor", self._space, f"ref is of {stated.space}")
-        self._check_reference(sha256_of_file(path))
+        # The space of our own files has the digest of all that decides the numbers.
+        if not stated.space.startswith(ARRAY_SPACE) and stated.space != (own := space_of(self._protocol.extractor)):
+            raise self._unlike("extractor", own, f"ref is of {stated.space}")
+        self._check_reference(sha256_of_file(path), stated_text(path, "reference"))
 
     def _check_space(self, label: str, embeddings: Embeddings) -> None:
         own, other = self._protocol.extractor, extractor_of(embeddings.space)
@@ -143,16 +155,20 @@ class Conformity:
         for other in sorted(_sizes(known) - {f"{width}x{height}"}):
             raise self._unlike("size", f"{width}x{height}", f"{label} has samples of {other}")
 
-    def _check_reference(self, digest: str) -> None:
-        """Refuse another reference than the card states, or than on its first use."""
+    def _check_reference(self, digest: str, made_of: str = "") -> None:
+        """Refuse another reference than the card states, or than on its first use.
+
+        `made_of` is the digest of the samples that a file of statistics says it was made of: it will do for what the
+        first use pinned, and not for what a card states.
+        """
         stated, pins, record = self._card.reference.digest, entries_of(REFERENCES), f"{RECORDS}/{REFERENCES}"
         if stated is None and pins is None:
             raise DataError(f"{record} is damaged: remove it, and each reference is trusted again on its first use")
         known = stated or (pins or {}).get(self._protocol.place)
-        if known not in (None, digest):
+        if known not in (None, digest) and (stated or known != made_of):
             hint = "" if stated else f" as on its first use (if that was a mistake, remove its line in {record})"
             raise self._unlike("reference.digest", f"{known}{hint}", f"ref has {digest}")
-        self._digest = digest
+        self.about["reference"] = str(known or made_of or digest)
 
     def _unlike(self, field: str, own: Any, other: str) -> IncompatibleError:
         return IncompatibleError(
