@@ -1,5 +1,7 @@
 """`compare` of sums says what it says of the embeddings: kinds, looks, repeats and copies, also in groups."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 
@@ -138,3 +140,59 @@ def test_repeats_and_copies_that_no_kept_sample_shows_are_counted(rows_of, kind,
     found = fe.compare(*(sums.finish(sums.add(sums.zero(), rows, ids=ids)) for rows in (gen, ref)))
     (said,) = [each for each in found.findings if each.kind == kind]
     assert said.share_gen == pytest.approx(share, abs=0.03) and said.share_ref == 0
+
+
+def pictures(seed, *, dark=0):
+    """Pictures of squares of colors, of which the first are dark."""
+    colors = np.random.default_rng(seed).integers(0, 256, (N_PICTURES, 6, 6, 3), dtype=np.uint8)
+    colors[:dark] //= 2
+    return np.kron(colors, np.ones((1, 8, 8, 1), np.uint8))
+
+
+def redness(image):
+    return float(np.asarray(image, float)[..., 0].mean())
+
+
+N_PICTURES = 120
+
+
+@pytest.mark.parametrize("asked", ["brightness", pytest.param("redness", marks=pytest.mark.long)])
+def test_looks_of_pictures_are_said_by_their_words_of_sums_too(asked):
+    if asked == "redness":
+        fe.register_column("redness", redness, less="less red", more="redder")
+    try:
+        embedder, ids = fe.Embedder("pixels"), IDS[:N_PICTURES]
+        gen, ref = pictures(1, dark=40), pictures(2)
+        rows = [embedder(images) for images in (gen, ref)]
+        sums = fe.SketchSum(reference=rows[1], features=20)
+        sketches = []
+        for of_set, images in zip(rows, (gen, ref), strict=True):
+            parts = [slice(start, start + 40) for start in range(0, N_PICTURES, 40)]
+            states = [
+                sums.add(sums.zero(), of_set[part], ids=ids[part], columns=embedder.looks(images[part]))
+                for part in parts
+            ]
+            sketches.append(sums.finish(reduce(sums.combine, states)))
+        by_sums = fe.compare(*sketches)
+        given = (fe.EmbeddingSet(of_set, ids, images=images) for of_set, images in zip(rows, (gen, ref), strict=True))
+        by_rows = fe.compare(*given, features=20, pairs=None)
+        assert {look.trait for look in by_rows.looks} == {asked}
+        assert [(look.name, look.share_gen) for look in by_sums.looks] == [
+            (look.name, look.share_gen) for look in by_rows.looks
+        ]
+        assert not [kind.name for kind in by_sums.kinds if "look" in kind.name]
+        assert not [each for each in by_sums.warnings if "column" in each]
+    finally:
+        if asked == "redness":
+            fe.unregister_column("redness")
+
+
+def test_samples_without_pictures_have_no_looks():
+    bad = [pictures(1)[0], b"no image"]
+    with pytest.raises(fe.DataError, match="1 unreadable sample"):
+        fe.Embedder("pixels").looks(bad)
+    found = fe.Embedder("pixels", strict=False).looks(bad)
+    assert np.isfinite(found["look brightness"]).tolist() == [True, False]
+    assert fe.Embedder("pixels").looks([]) == {}
+    with pytest.raises(fe.UsageError, match="takes clips"):
+        fe.Embedder("motion").looks(bad)
