@@ -101,7 +101,11 @@ def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
         for name, numbers in _numbers_by_column(sets, rows).items()
         if len(numbers) == len(sets) and all(each.are_enough for each in numbers.values())
     }
-    looks = {name: trait for name, numbers in found.items() if (trait := look_of_column(name, numbers)) is not None}
+    traits_of = {name: look_of_column(name, numbers) for name, numbers in found.items()}
+    # In the order of the looks of pictures, by which one of them names what several show.
+    order = [*(column.name for column in registered_columns()), *(trait.name for trait in TRAITS)]
+    in_order = [f"{LOOK_COLUMN}{name}" for name in order]
+    looks = {name: trait for name in in_order if (trait := traits_of.get(name)) is not None}
     others = [name for name, numbers in found.items() if name not in looks and _are_measured(numbers)][:MOST_COLUMNS]
     names = [*looks, *others]
     if not names:
