@@ -2,8 +2,8 @@
 
     python benchmarks/sketch_findings.py [--regime NAME …] [--runs N] [--jobs N] [--minutes N]
 
-Sets of 4 000 samples of six kinds in 8 entries, with two columns of numbers; `SketchSum` keeps 1 000 samples of each,
-and 4 096 numbers of equal samples are in all cases enough. *some of 40 000*: sets of 40 000 samples, of which a tenth
+Sets of 2 000 samples of six kinds in 8 entries, with two columns of numbers; `SketchSum` keeps 600 samples of each,
+and counts the equal samples of all. *some of 40 000*: sets of 40 000 samples, of which a tenth
 are counted, and 300 are kept.
 
 Of sets of one law: runs with a finding of each kind, and with a p-value of the sets of at most .05. Of planted
@@ -17,7 +17,7 @@ from _runs import rate, run
 
 import finc_eval as fe
 
-N, DIM, RUNS = 4000, 8, 200
+N, DIM, RUNS = 2000, 8, 200
 MIDDLES = 3 * np.random.default_rng(99).normal(size=(6, DIM))
 KINDS = ("kind", "column", "repeat", "copy")
 
@@ -59,8 +59,8 @@ def sets_of(regime, rng):
     size, n = (4 if "groups" in regime else 1), (40_000 if "40 000" in regime else N)
     gen, ref = drawn(rng, n, size), drawn(rng, n, size)
     if regime == "one law of few values":
-        of_few_values(rng, gen, 900)
-        of_few_values(rng, ref, 900)
+        of_few_values(rng, gen, 450)
+        of_few_values(rng, ref, 450)
     if regime == "one law, all samples of the reference twice":
         ref[0][: n // 2] = ref[0][n // 2 :]
     if "repeats" in regime:
@@ -93,7 +93,7 @@ def one(regime, seed):
     """Compare the sums of two sets, and of planted differences also their embeddings."""
     rng = np.random.default_rng([seed, REGIMES.index(regime)])
     gen, ref, size = sets_of(regime, rng)
-    sums = fe.SketchSum(reference=ref[0][:1000], features=50, sample=300 if "40 000" in regime else 1000, seed=seed)
+    sums = fe.SketchSum(reference=ref[0][:1000], features=20, sample=300 if "40 000" in regime else 600, seed=seed)
     found = fe.compare(added(sums, gen, size), added(sums, ref, size))
     said = {finding.kind for finding in found.findings}
     figures = {kind: kind in said for kind in KINDS}

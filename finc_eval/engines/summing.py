@@ -20,7 +20,7 @@ from finc_eval.core.record import settings_from
 from finc_eval.core.run import BATCH_SIZE, Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import VIDEO, rows_together
-from finc_eval.embeddings.columns import columns_of
+from finc_eval.embeddings.columns import columns_in
 from finc_eval.embeddings.keys import even_row_hashes, hashes_of, keys_of, string_hashes
 from finc_eval.embeddings.opening import as_embeddings, form_of
 from finc_eval.engines.columns import as_list, rows_in
@@ -294,15 +294,18 @@ def _names(content: NDArray[np.uint64]) -> list[str]:
     return [f"{batch:016x}-{number}" for number in range(len(content))]
 
 
-def _columns(columns: Mapping[str, Any] | None, n: int) -> dict[str, list[str]]:
-    """Return columns of n samples as texts; a missing value is ""."""
-    if columns is None:
-        return {}
-    if isinstance(columns, Mapping):
-        columns = {name: as_list(values, f"the column {name!r}") for name, values in columns.items()}
-    found = columns_of(columns, n, BATCH)
-    if GROUP in found:
+def _columns(columns: Mapping[str, Any] | None, n: int) -> dict[str, list[Any]]:
+    """Return columns of n samples, or of a data frame, as lists of their values."""
+    given = {} if columns is None else columns_in(columns, BATCH)
+    if GROUP in given:
         raise UsageError(f"the column {GROUP!r} has the name of the groups: pass groups=…, or give it another name")
+    found = {str(name): as_list(values, f"the column {name!r}") for name, values in given.items()}
+    for name, values in found.items():
+        if len(values) != n:
+            raise DataError(
+                f"{plural(n, 'embedding')} came with {plural(len(values), 'value')} of the column {name!r}: give one "
+                "for each embedding"
+            )
     return found
 
 

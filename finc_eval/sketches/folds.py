@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 from finc_eval.core.device import Place, send
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, IdsAt
+from finc_eval.embeddings.columns import texts
 from finc_eval.embeddings.keys import even_row_hashes, hash_rows, mix_bits
 from finc_eval.numerics.arrays import fold_of, without_fold
 from finc_eval.numerics.hash_counts import HashCounts
 
 Rows = tuple[torch.Tensor, torch.Tensor]  # rows of samples, and their indices in the set
-Columns = Mapping[str, Sequence[str]]  # texts of samples by the name of a column, each (n,); "" is a missing value
+Columns = Mapping[str, Sequence[Any]]  # values of samples by the name of a column, each (n,)
 FAR = 100.0  # median distances from the middle of a set at which a sample is so far away that it is probably broken
 HASHES_TOGETHER = 1 << 20  # hashes of rows that are counted together: 8 MB
 EMPTY: Columns = MappingProxyType({})
@@ -115,8 +117,8 @@ def no_columns(_: NDArray[np.int64]) -> Columns:
 def columns_of_rows(embeddings: Embeddings, rows: NDArray[np.int64]) -> Columns:
     """Return all columns of the samples with these indices."""
     return {
-        name: [texts[row] for row in rows.tolist()]
-        for name, texts in ((name, embeddings.column(name)) for name in embeddings.columns)
+        name: [values[row] for row in rows.tolist()]
+        for name, values in ((name, embeddings.column(name)) for name in embeddings.columns)
     }
 
 
@@ -143,7 +145,7 @@ class RowCounter:
 class BottomSample:
     """The `capacity` samples with the smallest id hashes: a uniform sample that merges and never depends on order.
 
-    It has their `ids`, their `columns` of metadata, and their hashes as `keys`, (m,), ascending but for the last bit.
+    It has their `ids`, their `columns` of metadata as texts, and their hashes as `keys`, (m,), ascending but for the last bit.
     """
 
     def __init__(self, dim: int, capacity: int) -> None:
@@ -165,7 +167,9 @@ class BottomSample:
             keys,
             lambda chosen: [ids[index] for index in chosen.tolist()],
             lambda chosen: rows[send(torch.from_numpy(chosen), rows.device)],
-            lambda chosen: {name: [texts[index] for index in chosen.tolist()] for name, texts in columns.items()},
+            lambda chosen: {
+                name: texts([values[row] for row in chosen.tolist()], name) for name, values in columns.items()
+            },
         )
 
     def update(
@@ -204,7 +208,7 @@ class BottomSample:
             name: [*self.columns.get(name, [""] * (len(all_ids) - len(ids))), *columns.get(name, [""] * len(ids))]
             for name in sorted({*self.columns, *columns})
         }
-        self.columns = {name: [texts[i] for i in kept] for name, texts in both.items()}
+        self.columns = {name: [values[i] for i in kept] for name, values in both.items()}
 
     def __add__(self, other: BottomSample) -> BottomSample:
         total = BottomSample(self.rows.shape[1], min(self.capacity, other.capacity))

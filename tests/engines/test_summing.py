@@ -213,8 +213,8 @@ REFUSED = {
     "few ids": (lambda: SUMS.add(SUMS.zero(), ROWS[:3], ids=["a"]), fe.DataError, "3 embeddings came with 1 id:"),
     "few values of a column": (
         lambda: SUMS.add(SUMS.zero(), ROWS[:3], columns={"size": [1, 2]}),
-        fe.UsageError,
-        "2 values for 3 samples",
+        fe.DataError,
+        "came with 2 values of the column 'size'",
     ),
     "a column called group": (
         lambda: SUMS.add(SUMS.zero(), ROWS[:3], columns={"group": [1, 2, 3]}),
