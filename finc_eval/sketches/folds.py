@@ -145,7 +145,8 @@ class RowCounter:
 class BottomSample:
     """The `capacity` samples with the smallest id hashes: a uniform sample that merges and never depends on order.
 
-    It has their `ids`, their `columns` of metadata as texts, and their hashes as `keys`, (m,), ascending but for the last bit.
+    It has their `ids`, their `columns` of metadata as texts, and their hashes as `keys`, (m,), ascending but for the
+    last bit.
     """
 
     def __init__(self, dim: int, capacity: int) -> None:
