@@ -54,7 +54,7 @@ def sets_p_value(opened: SketchedSets, units: Mapping[str, UnitSums], seed: int)
         return _of_sketches(gen, ref)
     if not (gen.has_rows and ref.has_rows):
         return None
-    first, second = (units[one.label] if one.label in units else _units_of_kept(one) for one in (gen, ref))
+    first, second = (units[side.label] if side.label in units else _units_of_kept(side) for side in (gen, ref))
     return exchange_units(first, second, seed, by_column=False).p_value()
 
 

@@ -84,7 +84,9 @@ def counts_by_hash(sets: Mapping[str, Embeddings], hashes: Mapping[str, NDArray[
 
     A sample that a sketch kept stands for its set, all of whose samples are counted by their embeddings.
     """
-    return {label: one.stands_for or HashCounts.of(hashes[label], most=None) for label, one in sets.items()}
+    return {
+        label: embeddings.stands_for or HashCounts.of(hashes[label], most=None) for label, embeddings in sets.items()
+    }
 
 
 def repeats_as_groups(

@@ -298,15 +298,15 @@ def _say_counted(
 ) -> tuple[Look, Has]:
     """Describe the repeats of a set among all its samples as a look, with the samples looked at that are these."""
     digests = digests_of(sets)
-    has = {one: np.isin(digests[one][each], counted.values) for one, each in rows.items()}
-    shares = {one: counted.share if one == label else counted.share_other for one in sets}
-    name = say_repeated(
+    has = {name: np.isin(digests[name][looked], counted.values) for name, looked in rows.items()}
+    shares = {name: counted.share if name == label else counted.share_other for name in sets}
+    said = say_repeated(
         counted.distinct,
         round(counted.share * size_of(sets[label])),
         are_pictures=pixels_of(sets[label]) is not None and not is_of_motion(sets[label]),
         is_counted=counted.interval is None,
     )
-    look = _of_repeats(name, label, p_value, has, shares, sets, rows)
+    look = _of_repeats(said, label, p_value, has, shares, sets, rows)
     return replace(look, interval=counted.interval), has
 
 

@@ -97,7 +97,7 @@ class AllRepeats:
     @classmethod
     def among(cls, sets: Mapping[str, Embeddings], label: str) -> AllRepeats | None:
         """Find the repeats of a set, "gen" or "ref"; None if samples are grouped: they are not independent."""
-        if any(one.group_hashes() is not None for one in sets.values()):
+        if any(embeddings.group_hashes() is not None for embeddings in sets.values()):
             return None
         counts = counts_by_hash(sets, digests_of(sets))
         return cls.of(counts[label], counts["ref" if label == "gen" else "gen"])
@@ -186,9 +186,9 @@ def _share_again(counts: NDArray[np.float32]) -> Array:
     return np.asarray(again / np.maximum(counts[:, -1], 1))
 
 
-def size_of(one: Embeddings) -> int:
+def size_of(samples: Embeddings) -> int:
     """Return the number of samples of a set, or of the set that these are a sample of."""
-    return one.n if one.stands_for is None else one.stands_for.n
+    return samples.n if samples.stands_for is None else samples.stands_for.n
 
 
 def shares_of_repeats(
@@ -207,6 +207,6 @@ def shares_of_repeats(
     pixels = known_pixels(sets)
     if is_near or pixels is None:
         shares = {label: float(one.mean()) for label, one in has.items()}
-        return shares, all(size_of(one) == len(has[label]) for label, one in sets.items())
+        return shares, all(size_of(samples) == len(has[label]) for label, samples in sets.items())
     marked = np.concatenate([digests[rows[label][has[label]]] for label, digests in pixels.items()])
     return {label: float(np.isin(digests, marked).mean()) for label, digests in pixels.items()}, True

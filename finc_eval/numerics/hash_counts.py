@@ -49,7 +49,7 @@ class HashCounts:
 
     def __add__(self, other: HashCounts) -> HashCounts:
         values, own, others = self.beside(other)
-        most = min((one.most for one in (self, other) if one.most is not None), default=None)
+        most = min((kept.most for kept in (self, other) if kept.most is not None), default=None)
         return HashCounts(self.n + other.n, values[:most], (own + others)[:most], most)
 
     @property
@@ -71,13 +71,13 @@ class HashCounts:
 
     def beside(self, other: HashCounts) -> tuple[NDArray[np.uint64], Counts, Counts]:
         """Return the hashes of either that both would have kept, ascending, and the numbers of samples of both."""
-        limit = min(LARGEST if one.is_whole else one.hashes[-1] for one in (self, other))
-        parts = [np.searchsorted(one.hashes, limit, side="right") for one in (self, other)]
+        limit = min(LARGEST if kept.is_whole else kept.hashes[-1] for kept in (self, other))
+        parts = [np.searchsorted(kept.hashes, limit, side="right") for kept in (self, other)]
         values = np.union1d(self.hashes[: parts[0]], other.hashes[: parts[1]])
         found = []
-        for one, part in zip((self, other), parts, strict=True):
+        for kept, part in zip((self, other), parts, strict=True):
             counts = np.zeros(len(values), np.int64)
-            counts[np.searchsorted(values, one.hashes[:part])] = one.counts[:part]
+            counts[np.searchsorted(values, kept.hashes[:part])] = kept.counts[:part]
             found.append(counts)
         return values, found[0], found[1]
 

@@ -72,9 +72,9 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
     sentences += chain(*unlike_files(embeddings).values())
     grouped, on_repeats = repeats_as_groups(view_rows({**sets, **embeddings}), run)
     by_repeats = {
-        label: one.grouped_by_repeats()
-        for label, one in sets.items()
-        if isinstance(one, Sketch) and label in grouped and grouped[label].grouping == REPEATS != one.groups
+        label: given_set.grouped_by_repeats()
+        for label, given_set in sets.items()
+        if isinstance(given_set, Sketch) and label in grouped and grouped[label].grouping == REPEATS != given_set.groups
     }
     return {**sets, **{label: grouped[label] for label in embeddings}, **by_repeats}, sentences + on_repeats
 

@@ -249,7 +249,6 @@ class Sketch(Shown):
             raise IncompatibleError(
                 f"one sketch was accumulated in {self.precision}, the other in {other.precision}: make one again"
             )
-        check_disjoint((self.sources, other.sources), (self.sample, other.sample))
         total = Sketch(self.feature_map, sample=0, space=self.space, precision=self.precision)
         total.folds = (self.folds[0] + other.folds[0], self.folds[1] + other.folds[1])
         if self.embedding is not None and other.embedding is not None:
@@ -263,6 +262,7 @@ class Sketch(Shown):
         total.repeats = self.repeats and other.repeats and self.repeats + other.repeats
         named = (("one sketch", self.shards), ("the other", other.shards))
         total.shards = join_shards((name, shard) for name, shards in named for shard in shards)
+        check_disjoint((self.sources, other.sources), (self.sample, other.sample))
         return total
 
     def to(self, device: str | torch.device) -> Sketch:

@@ -26,7 +26,11 @@ def near_repeat_warnings(sets: Mapping[str, Embeddings], run: Run | None = None)
 
     A sample that a sketch kept shows few of the near-copies of its set.
     """
-    free = [label for label, one in sets.items() if one.group_hashes() is None and one.stands_for is None]
+    free = [
+        label
+        for label, embeddings in sets.items()
+        if embeddings.group_hashes() is None and embeddings.stands_for is None
+    ]
     # 0.1: share of a set's samples with a near-repeat from which a warning is given.
     return [
         f"about {share:.0%} of the samples of {label} have a near-copy in {label}: if they are frames of one video, "
