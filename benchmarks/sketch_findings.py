@@ -7,17 +7,24 @@ and counts the equal samples of all. *some of 40 000*: sets of 40 000 samples, o
 are counted, and 300 are kept.
 
 Of sets of one law: runs with a finding of each kind, and with a p-value of the sets of at most .05. Of planted
-differences: runs whose findings have the planted one, as `compare` of the embeddings has it, and runs whose interval
-of a share of repeats has the planted share.
+differences: runs whose findings have the planted one, and whose interval of a share of repeats has the planted share.
+*by numbers*: the p-values that sums have of their own, without the comparison, of sets of 2 000 samples, of which 150
+values are counted, or 300 samples in groups of 4 are kept.
 """
 
 import numpy as np
+import torch
 from _record import record
 from _runs import rate, run
 
 import finc_eval as fe
+from finc_eval.findings.copies import p_of_copies
+from finc_eval.naming.share_repeated import AllRepeats
+from finc_eval.numerics.exchanges import exchange_units
+from finc_eval.numerics.hash_counts import HashCounts
+from finc_eval.sketches.one_law import UnitFeatures
 
-N, DIM, RUNS = 2000, 8, 200
+N, DIM = 2000, 8
 MIDDLES = 3 * np.random.default_rng(99).normal(size=(6, DIM))
 KINDS = ("kind", "column", "repeat", "copy")
 
@@ -75,7 +82,37 @@ def sets_of(regime, rng):
     return gen, ref, size
 
 
-NULLS = ("one law", "one law, groups of 4", "one law of few values", "one law, all samples of the reference twice")
+def by_numbers(seed):
+    """Return the p-values of repeats, of copies and of the sets for two sets of one law."""
+    rng = np.random.default_rng([seed, 77])
+    hashes = rng.integers(0, 2**64, 2 * N + 450, dtype=np.uint64, endpoint=False)
+    counts = []
+    for first in (0, N):
+        values = np.arange(first, first + N)
+        chosen = rng.random(N) < 0.3
+        values[chosen] = 2 * N + rng.integers(0, 450, chosen.sum())
+        counts.append(HashCounts.of(hashes[values], 150))
+    features, sums = rng.normal(size=(DIM, 60)) / 4, []
+    for _ in range(2):
+        rows = torch.from_numpy(drawn(rng, 300, 4)[0] @ features)
+        units = UnitFeatures(np.arange(300) // 4, None, 120, torch.device("cpu"))
+        units.update(torch.cat([rows.cos(), rows.sin()], 1).float() / np.sqrt(60), torch.arange(300))
+        sums.append(units.result())
+    return {
+        "repeat": AllRepeats.of(*counts).p_value(seed, 199) <= LEVEL,
+        "copy": p_of_copies(*counts) <= LEVEL,
+        "sets": exchange_units(*sums, seed, by_column=False).p_value() <= LEVEL,
+    }
+
+
+NUMBERS, LEVEL = "one law, by numbers, p ≤ .05", 0.05
+NULLS = (
+    NUMBERS,
+    "one law",
+    "one law, groups of 4",
+    "one law of few values",
+    "one law, all samples of the reference twice",
+)
 PLANTED = {
     "a lost kind": "kind",
     "a lost kind, groups of 4": "kind",
@@ -87,11 +124,14 @@ PLANTED = {
     "10 % copies, some of 40 000": "copy",
 }
 REGIMES = (*NULLS, *PLANTED)
+ORDER = REGIMES[1:]  # of seeds
 
 
 def one(regime, seed):
     """Compare the sums of two sets, and of planted differences also their embeddings."""
-    rng = np.random.default_rng([seed, REGIMES.index(regime)])
+    if regime == NUMBERS:
+        return by_numbers(seed)
+    rng = np.random.default_rng([seed, ORDER.index(regime)])
     gen, ref, size = sets_of(regime, rng)
     sums = fe.SketchSum(reference=ref[0][:1000], features=20, sample=300 if "40 000" in regime else 600, seed=seed)
     found = fe.compare(added(sums, gen, size), added(sums, ref, size))
@@ -127,4 +167,10 @@ def report(found):
 
 
 if __name__ == "__main__":
-    run("sketch_findings", REGIMES, one, report, {regime: RUNS if regime in NULLS else 60 for regime in REGIMES})
+    run(
+        "sketch_findings",
+        REGIMES,
+        one,
+        report,
+        {regime: 1000 if regime == NUMBERS else 200 if regime in NULLS else 60 for regime in REGIMES},
+    )

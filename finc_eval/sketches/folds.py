@@ -115,11 +115,12 @@ def no_columns(_: NDArray[np.int64]) -> Columns:
 
 
 def columns_of_rows(embeddings: Embeddings, rows: NDArray[np.int64]) -> Columns:
-    """Return all columns of the samples with these indices."""
-    return {
-        name: [values[row] for row in rows.tolist()]
-        for name, values in ((name, embeddings.column(name)) for name in embeddings.columns)
-    }
+    """Return all columns of the samples with these indices, read a portion of the set at a time."""
+    if not embeddings.columns:
+        return EMPTY
+    ids = embeddings.ids_at(rows)
+    known = embeddings.metadata_of({*ids})
+    return {name: [known[sample_id][1].get(name, "") for sample_id in ids] for name in embeddings.columns}
 
 
 class RowCounter:
