@@ -157,7 +157,7 @@ def report(found):
                 {
                     "planted": regime,
                     "found": rate(runs, kind),
-                    "mean share, %": f"{100 * np.mean(shares):.1f}" if shares else "",
+                    "mean share, %": f"{100 * np.mean(shares):.1f}" if shares and kind != "kind" else "",
                     "interval has the share": rate(runs, "holds"),
                 }
             )
