@@ -37,7 +37,7 @@ from finc_eval.naming.repeated import (
     known_pixels,
     pair_rows,
     pixels_of,
-)  # fmt: skip
+)
 from finc_eval.naming.share_repeated import AllRepeats, p_of_all_repeats, shares_of_repeats, size_of
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
