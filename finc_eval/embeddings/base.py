@@ -26,6 +26,7 @@ from finc_eval.embeddings.keys import Hashes, hashes_of, hashes_of_bytes, keys_o
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples, WithCourses
 from finc_eval.embeddings.recipe import ARRAY_SPACE, space_named
 from finc_eval.numerics.arrays import as_rows, finite_rows
+from finc_eval.numerics.hash_counts import HashCounts
 from finc_eval.samples.shards import Shard
 from finc_eval.samples.source import prefetch
 
@@ -70,6 +71,7 @@ class Embeddings(ABC):
     shard: Shard | None = None  # range of a set that the samples are; None for a whole set
     are_images: bool = False  # whether the embeddings are of images whose `content` is known, and not of clips
     hashes_of_rows: NDArray[np.uint64] | None = None  # as `row_hashes` found them, shape (n,)
+    stands_for: HashCounts | None = None  # rows of the set that these are a sample of; None: they are all
     _group_name: str | None = None
     _groups: NDArray[np.uint64] | None = None
     _spellings: Mapping[str, Mapping[str, str]] | None = None
