@@ -15,7 +15,9 @@ from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.words import plural
+from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.evidence.change_points import ChangePoint, estimate_change
+from finc_eval.monitoring.evidence.unlike import Unlike, no_rows
 from finc_eval.monitoring.exchange import BINS, MAX_BAG, Array, Counts, bins_of, score_of_ranks, score_of_shares
 from finc_eval.monitoring.shown import ShownSamples
 
@@ -42,6 +44,9 @@ class EvaluationPart:
     broken: int = 0  # samples that are left out because they are not finite
     known: int = 0  # samples that are left out because they are samples of the reference
     notes: tuple[str, ...] = ()  # what to know of the samples, such as how many could not be read
+    rows: NDArray[np.float32] = field(
+        default_factory=no_rows
+    )  # some samples that count, as `unlike.represent` returns them
 
     def __add__(self, other: EvaluationPart) -> EvaluationPart:
         traces = np.concatenate([self.traces, other.traces])[:TRACED]
@@ -59,6 +64,11 @@ class EvaluationPart:
             self.broken + other.broken,
             self.known + other.known,
             self.notes + other.notes,
+            other.rows
+            if not len(self.rows)
+            else np.concatenate([self.rows, other.rows])
+            if len(other.rows)
+            else self.rows,
         )
 
     @property
@@ -90,9 +100,10 @@ class Evaluations:
     distances: Array  # squared distances of each evaluation in φ to these three, shape (t, 3)
     shared: Counts  # of the reference, and of the last evaluations: `causes.count_shared`, (1 + `RECENT`, k + 1, k + 1)
     middles: Array  # medians of scores in the reference, beyond which a sample has more of it, shape (scores,)
+    unlike: Unlike | None = None  # samples among which kinds are found that the reference lacks
 
     @classmethod
-    def of(cls, part: EvaluationPart, middles: Array | None = None) -> Self:
+    def of(cls, part: EvaluationPart, middles: Array | None = None, unlike: Unlike | None = None) -> Self:
         """Begin with the reference, whose values give each score its spread."""
         things = len(part.sums)
         found = cls(
@@ -107,6 +118,7 @@ class Evaluations:
             np.empty((0, 3)),
             part.shared[None],
             np.full(len(part.scores), np.nan) if middles is None else middles,
+            unlike,
         )
         found.phi[0] = np.append(part.phi, part.n)
         return found
@@ -147,6 +159,7 @@ class Evaluations:
         if self.count == 0:
             apart[1:] = [0.0, 0.0]
         phi[2] = now
+        asked = None if self.unlike is None else self.unlike.with_evaluation(part.rows, rng)
         vars(self).update(  # all at once: an error above leaves everything as it was
             shares=self.shares + part.shares,
             bins=bins,
@@ -155,6 +168,7 @@ class Evaluations:
             sums=np.concatenate([self.sums, part.sums[None]]),
             scores=np.concatenate([self.scores, scores[None]]),
             distances=np.concatenate([self.distances, np.array(apart)[None]]),
+            unlike=asked,
             shared=np.concatenate([self.shared[:1], np.concatenate([self.shared[1:], part.shared[None]])[-RECENT:]]),
         )
 
@@ -173,6 +187,17 @@ class Evaluations:
                     "same file of a monitor on each process, and measure with it"
                 )
         return join_parts(found)
+
+    def evidence(self, count: int | None = None) -> Array:
+        """Return the logarithm of the e-value of each thing after some evaluations, default: all, shape (things,).
+
+        That of new kinds is the mean of two: of samples that are far from the reference, and of what `unlike` finds.
+        """
+        found = weigh(self.scores[:count])
+        if self.unlike is not None and len(bets := self.unlike.bets[:count]):
+            place = self.unlike.place
+            found[place] = np.logaddexp(found[place], bets[-1]) - np.log(2)
+        return found
 
     def means(self) -> Array:
         """Return the share or mean of each thing in each evaluation, NaN without samples, shape (t, things)."""
@@ -206,7 +231,10 @@ class Evaluations:
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""
         for name, values in vars(self).items():
-            file.array(f"history/{name}", values)
+            if name != "unlike":
+                file.array(f"history/{name}", values)
+        if self.unlike is not None:
+            self.unlike.write(file)
 
     @classmethod
     def read(cls, file: StoredFile, things: int, shares: int, entries: int) -> Self:
@@ -245,7 +273,7 @@ class Evaluations:
         )
         if not (finite and ordered and counted):
             raise ValueError("its counts are not of samples")
-        return cls(**counts, steps=steps, **read)
+        return cls(**counts, steps=steps, **read, unlike=Unlike.read(file, t, shares))
 
 
 def _divide(sums: Array) -> Array:

@@ -10,7 +10,6 @@ from scipy.special import ndtr
 
 from finc_eval.core.words import plural
 from finc_eval.findings.finding import Finding, What
-from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.columns import FollowedColumn
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.followed import (
@@ -93,9 +92,9 @@ class Followings:
             alpha: probability of any false alarm.
         """
         followed = np.flatnonzero(self.history.is_followed)
-        evidence = weigh(self.history.scores[:, followed])
+        evidence = self.history.evidence()[followed]
         adjusted = closed_e_values(evidence)
-        waited = closed_e_values(weigh(self.history.scores[:-WAIT, followed]))
+        waited = closed_e_values(self.history.evidence(max(self.history.count - WAIT, 0))[followed])
         order, looks = np.argsort(-evidence, kind="stable"), looks_in_order()
         found = []
         for place in order[adjusted[order] >= -np.log(alpha)].tolist():

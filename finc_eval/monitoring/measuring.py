@@ -19,9 +19,10 @@ from finc_eval.monitoring.basis import FAR, REPEAT, TRACES, Basis
 from finc_eval.monitoring.causes import count_shared
 from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, join_parts
 from finc_eval.monitoring.evidence.units import one_of_each
+from finc_eval.monitoring.evidence.unlike import MOST_SAMPLES, TAIL, Unlike, represent
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.followed import COPIED, FIT, FLAGS, LOOKS, MARK, NEW_KINDS, REPEATS, SCORES, SHARES
-from finc_eval.monitoring.naming import words_for
+from finc_eval.monitoring.followed import COPIED, FIT, FLAGS, LOOKS, MARK, REPEATS, SCORES, SHARES
+from finc_eval.monitoring.naming import words_of_found
 from finc_eval.monitoring.seen import MOSTLY, SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends, ShownSamples
 from finc_eval.naming.measured import looked_rows
@@ -57,6 +58,7 @@ def measure(
     fits: Array | None = None,
     run: Run,
     middles: Array | None = None,
+    unlike: Unlike | None = None,
 ) -> EvaluationPart:
     """Measure the samples of an evaluation.
 
@@ -69,6 +71,7 @@ def measure(
         fits: fit of each sample to its prompt; None if it is not known.
         run: device and portions.
         middles: medians of the scores in the reference; None where it is not asked which samples have what.
+        unlike: what marks samples of new kinds besides those that are far; None of the reference.
     """
     parts = []
     counted = np.ones(embeddings.n, bool) if alone is None else one_of_each(alone, rng)
@@ -86,9 +89,31 @@ def measure(
     if middles is None:
         return whole
     known = None if fits is None else fits[looked]
-    return _with_members(
-        replace(whole, shown=ShownSamples(pictures)), embeddings, looked, values, known, basis, middles, run
+    whole, new = _with_new(
+        replace(whole, shown=ShownSamples(pictures)), embeddings, looked, counted, basis, unlike, rng
     )
+    return _with_members(whole, embeddings, looked, values, known, basis, middles, new, run)
+
+
+def _with_new(
+    part: EvaluationPart,
+    embeddings: Embeddings,
+    rows: Indices,
+    counted: NDArray[np.bool_],
+    basis: Basis,
+    unlike: Unlike | None,
+    rng: np.random.Generator,
+) -> tuple[EvaluationPart, NDArray[np.bool_]]:
+    """Mark samples of new kinds among some samples, and add their share and what classifiers are asked about."""
+    own = embeddings.rows_at(rows).cpu()
+    far = basis.distances(own, Run(device="cpu")) > basis.far
+    if unlike is None:
+        return part, far
+    samples, sums = represent(embeddings, rows), part.sums.copy()
+    new = far | unlike.flag(samples)
+    sums[unlike.place] = new.sum(), len(rows)
+    chosen = rng.permutation(np.flatnonzero(counted[rows]))[:MOST_SAMPLES]
+    return replace(part, sums=sums, rows=samples[chosen]), new
 
 
 def _of_rows(
@@ -141,7 +166,7 @@ def with_repeats(
         counts[len(basis.nodes) + SHARES.index(COPIED)] += part.known  # of as many
     part = replace(part, shares=shares, sums=sums)
     if not (is_new or again > MOSTLY * len(own)):  # a generator that has collapsed makes old samples of new seeds
-        return part, seen, {place: float("nan")}
+        return replace(part, rows=part.rows[:0]), seen, {place: float("nan")}
     return part, both, {place: both.score_last(len(own), rng)}
 
 
@@ -257,6 +282,7 @@ def _with_members(
     fits: Array | None,
     basis: Basis,
     middles: Array,
+    new: NDArray[np.bool_],
     run: Run,
 ) -> EvaluationPart:
     """Add what two things share among some samples, and ids and words of samples that show each thing."""
@@ -264,7 +290,7 @@ def _with_members(
     leaf, _ = basis.tree.assign(own, run)
     distance = basis.distances(own, run)
     repeats = Repeats.of_rows({ALL: own}, None, basis.repeat)
-    new = _are_new(own, distance, basis, run)
+    new = _with_likes(new, own, distance, run)
     flags, looks = (None, None) if values is None else _split_traits(values)
     none = np.zeros(len(rows), bool)
     near = basis.originals.are_near(own)
@@ -288,7 +314,7 @@ def _with_members(
         if score is not None and len(score):
             order = rows[np.argsort(score, kind="stable")[: np.count_nonzero(~np.isnan(score))]]
             ids[name] = _ids(embeddings, order), _ids(embeddings, order[::-1])
-    words = _words(embeddings, rows, new, repeats, values is not None)
+    words = words_of_found(embeddings, rows, new, 1 - FAR + TAIL, repeats, ALL, are_pictures=values is not None)
     shown = replace(part.shown, ids=ids, words=words)
     return replace(part, shared=count_shared(np.array([*shares, *beyond])), shown=shown)
 
@@ -301,26 +327,12 @@ def _ids(embeddings: Embeddings, rows: Indices) -> tuple[str, ...]:
     return embeddings.ids_at(rows[:SHOWN])
 
 
-def _are_new(rows: torch.Tensor, distance: Array, basis: Basis, run: Run) -> NDArray[np.bool_]:
-    """Mark samples that are far from all kinds, or nearer to such a sample than to any of the reference."""
-    far = distance > basis.far
-    if not far.any():
-        return far
-    near = nearest(rows, rows[torch.from_numpy(np.flatnonzero(far))], 1, device=run.torch_device).distances[:, 0]
-    return np.asarray(far | (near < distance))
-
-
-def _words(
-    embeddings: Embeddings, rows: Indices, new: NDArray[np.bool_], repeats: Repeats, are_pictures: bool
-) -> dict[str, str]:
-    """Return words for samples of new kinds, if there are more than a reference has, and for what repeats most."""
-    found = {}
-    if new.sum() > max(2, 2 * (1 - FAR) * len(new)):
-        found[NEW_KINDS] = words_for(embeddings, [rows[new]])[0]
-    chosen = repeats.added(ALL)
-    if len(chosen):
-        found[REPEATS] = repeats.say(chosen, int(repeats.has(chosen)[ALL].sum()), are_pictures=are_pictures)
-    return found
+def _with_likes(new: NDArray[np.bool_], rows: torch.Tensor, distance: Array, run: Run) -> NDArray[np.bool_]:
+    """Mark samples of new kinds, and those that are nearer to such a sample than to any of the reference."""
+    if not new.any():
+        return new
+    near = nearest(rows, rows[torch.from_numpy(np.flatnonzero(new))], 1, device=run.torch_device).distances[:, 0]
+    return np.asarray(new | (near < distance))
 
 
 def saturation_of(images: Sequence[Image.Image]) -> Array:
