@@ -17,7 +17,7 @@ from finc_eval.core.files.writing import NewFile
 from finc_eval.core.words import plural
 from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.evidence.change_points import ChangePoint, estimate_change
-from finc_eval.monitoring.evidence.unlike import Unlike, no_rows
+from finc_eval.monitoring.evidence.classifiers import AskedSamples, Classifiers
 from finc_eval.monitoring.exchange import BINS, MAX_BAG, Array, Counts, bins_of, score_of_ranks, score_of_shares
 from finc_eval.monitoring.shown import ShownSamples
 
@@ -44,9 +44,7 @@ class EvaluationPart:
     broken: int = 0  # samples that are left out because they are not finite
     known: int = 0  # samples that are left out because they are samples of the reference
     notes: tuple[str, ...] = ()  # what to know of the samples, such as how many could not be read
-    rows: NDArray[np.float32] = field(
-        default_factory=no_rows
-    )  # some samples that count, as `unlike.represent` returns them
+    asked: AskedSamples = field(default_factory=AskedSamples)  # samples that classifiers are asked about
 
     def __add__(self, other: EvaluationPart) -> EvaluationPart:
         traces = np.concatenate([self.traces, other.traces])[:TRACED]
@@ -64,11 +62,7 @@ class EvaluationPart:
             self.broken + other.broken,
             self.known + other.known,
             self.notes + other.notes,
-            other.rows
-            if not len(self.rows)
-            else np.concatenate([self.rows, other.rows])
-            if len(other.rows)
-            else self.rows,
+            self.asked + other.asked,
         )
 
     @property
@@ -100,10 +94,10 @@ class Evaluations:
     distances: Array  # squared distances of each evaluation in φ to these three, shape (t, 3)
     shared: Counts  # of the reference, and of the last evaluations: `causes.count_shared`, (1 + `RECENT`, k + 1, k + 1)
     middles: Array  # medians of scores in the reference, beyond which a sample has more of it, shape (scores,)
-    unlike: Unlike | None = None  # samples among which kinds are found that the reference lacks
+    classifiers: Classifiers | None = None  # what is asked about each evaluation
 
     @classmethod
-    def of(cls, part: EvaluationPart, middles: Array | None = None, unlike: Unlike | None = None) -> Self:
+    def of(cls, part: EvaluationPart, middles: Array | None = None, classifiers: Classifiers | None = None) -> Self:
         """Begin with the reference, whose values give each score its spread."""
         things = len(part.sums)
         found = cls(
@@ -118,8 +112,10 @@ class Evaluations:
             np.empty((0, 3)),
             part.shared[None],
             np.full(len(part.scores), np.nan) if middles is None else middles,
-            unlike,
+            classifiers,
         )
+        for place, counts in ({} if classifiers is None else classifiers.followed_parts()).items():
+            found.reference[place] = counts
         found.phi[0] = np.append(part.phi, part.n)
         return found
 
@@ -136,7 +132,9 @@ class Evaluations:
     @property
     def is_followed(self) -> NDArray[np.bool_]:
         """Mark whether there are samples of each thing at all, such as pictures for flags, shape (things,)."""
-        return np.asarray(np.concatenate([self.shares[:, 1], self.bins.sum(1)]) > 0)
+        found = np.concatenate([self.shares[:, 1], self.bins.sum(1)]) > 0
+        found[[*({} if self.classifiers is None else self.classifiers.followed_parts())]] = True
+        return np.asarray(found)
 
     def add(
         self, step: float, part: EvaluationPart, seed: int, scored: Mapping[int, float] = MappingProxyType({})
@@ -159,7 +157,7 @@ class Evaluations:
         if self.count == 0:
             apart[1:] = [0.0, 0.0]
         phi[2] = now
-        asked = None if self.unlike is None else self.unlike.with_evaluation(part.rows, rng)
+        asked = None if self.classifiers is None else self.classifiers.with_evaluation(part.asked, rng)
         vars(self).update(  # all at once: an error above leaves everything as it was
             shares=self.shares + part.shares,
             bins=bins,
@@ -168,7 +166,7 @@ class Evaluations:
             sums=np.concatenate([self.sums, part.sums[None]]),
             scores=np.concatenate([self.scores, scores[None]]),
             distances=np.concatenate([self.distances, np.array(apart)[None]]),
-            unlike=asked,
+            classifiers=asked,
             shared=np.concatenate([self.shared[:1], np.concatenate([self.shared[1:], part.shared[None]])[-RECENT:]]),
         )
 
@@ -191,13 +189,10 @@ class Evaluations:
     def evidence(self, count: int | None = None) -> Array:
         """Return the logarithm of the e-value of each thing after some evaluations, default: all, shape (things,).
 
-        That of new kinds is the mean of two: of samples that are far from the reference, and of what `unlike` finds.
+        Those of new kinds and of parts are of classifiers, too; see `Classifiers.add_evidence`.
         """
         found = weigh(self.scores[:count])
-        if self.unlike is not None and len(bets := self.unlike.bets[:count]):
-            place = self.unlike.place
-            found[place] = np.logaddexp(found[place], bets[-1]) - np.log(2)
-        return found
+        return found if self.classifiers is None else self.classifiers.add_evidence(found, count)
 
     def means(self) -> Array:
         """Return the share or mean of each thing in each evaluation, NaN without samples, shape (t, things)."""
@@ -213,7 +208,9 @@ class Evaluations:
         place = thing - len(self.shares)
         spread = self.spread[place] if place >= 0 else np.nan
         variance = None if place < 0 else float(spread**2) or 1.0 if np.isfinite(spread) else 1.0
-        return estimate_change(self.sums[:, thing], self.reference[thing], raised, variance)
+        sums = self.sums[:, thing]
+        sums = sums if self.classifiers is None else self.classifiers.look_back(thing, sums)
+        return estimate_change(sums, self.reference[thing], raised, variance)
 
     def spread_of(self, thing: int) -> float:
         """Return the standard deviation of a score in the reference; 1 of a share, and where all values are equal."""
@@ -231,10 +228,10 @@ class Evaluations:
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""
         for name, values in vars(self).items():
-            if name != "unlike":
+            if name != "classifiers":
                 file.array(f"history/{name}", values)
-        if self.unlike is not None:
-            self.unlike.write(file)
+        if self.classifiers is not None:
+            self.classifiers.write(file)
 
     @classmethod
     def read(cls, file: StoredFile, things: int, shares: int, entries: int) -> Self:
@@ -273,7 +270,7 @@ class Evaluations:
         )
         if not (finite and ordered and counted):
             raise ValueError("its counts are not of samples")
-        return cls(**counts, steps=steps, **read, unlike=Unlike.read(file, t, shares))
+        return cls(**counts, steps=steps, **read, classifiers=Classifiers.read(file, t, shares))
 
 
 def _divide(sums: Array) -> Array:

@@ -38,8 +38,8 @@ from finc_eval.monitoring.columns import (
 )
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, Evaluations
+from finc_eval.monitoring.evidence.classifiers import Classifiers
 from finc_eval.monitoring.evidence.units import numbers_of, one_of_each, prompts_of
-from finc_eval.monitoring.evidence.unlike import Unlike
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.findings import Followings, Follows
 from finc_eval.monitoring.followed import COPIED, FLAGS, SHARES, Alarm, CopiesAtStep
@@ -139,7 +139,7 @@ class Monitor:
         whole, middles, self.repeats = measure_reference(
             one, (fitted, rest), self.basis, self.columns, rng, prompts=numbers, fits=fits, run=self._run
         )
-        self.history = Evaluations.of(whole, middles, Unlike.of(one, len(self.basis.nodes), seed))
+        self.history = Evaluations.of(whole, middles, Classifiers.of(one, len(self.basis.nodes), seed))
         self.seen = SeenSamples.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
         self._raised: list[Alarm] = []
         self._described: tuple[tuple[int, int], list[Alarm]] = (0, 0), []
@@ -227,9 +227,9 @@ class Monitor:
         alone = None if is_stratified else numbers
         rng = np.random.default_rng([self.seed, self.history.count, *seed])
         run, middles = replace(self._run, device="cpu"), without_columns(self.history.middles, self.columns)
-        fits, unlike = self._fits(one, own), self.history.unlike
+        fits, asked = self._fits(one, own), self.history.classifiers
         found = measure(
-            one, self.basis, rng, prompts=numbers, alone=alone, fits=fits, run=run, middles=middles, unlike=unlike
+            one, self.basis, rng, prompts=numbers, alone=alone, fits=fits, run=run, middles=middles, classifiers=asked
         )
         counted = None if alone is None else one_of_each(alone, rng)
         return left_out + with_columns(found, self.columns, one, counted)

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.monitoring.evidence.unlike import ASKED, BLOCKS, MOST_SAMPLES, Unlike
+from finc_eval.monitoring.evidence.asked import ASKED, BLOCKS, MOST_SAMPLES
+from finc_eval.monitoring.evidence.unlike import Unlike
 
 CENTERS = 2 * np.random.default_rng(5).normal(size=(9, 16))
 
@@ -89,4 +90,4 @@ def test_an_evaluation_of_the_same_seeds_is_not_asked_about():
     monitor.update(1, rows)
     with pytest.warns(UserWarning, match="in the same order"):
         monitor.update(2, rows + 0.15 * np.random.default_rng(3).normal(size=rows.shape).astype(np.float32))
-    assert monitor.history.unlike.sums[:, 1].tolist() == [0, 1, 0]
+    assert monitor.history.classifiers.unlike.sums[:, 1].tolist() == [0, 1, 0]
