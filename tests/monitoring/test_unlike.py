@@ -91,3 +91,11 @@ def test_an_evaluation_of_the_same_seeds_is_not_asked_about():
     with pytest.warns(UserWarning, match="in the same order"):
         monitor.update(2, rows + 0.15 * np.random.default_rng(3).normal(size=rows.shape).astype(np.float32))
     assert monitor.history.classifiers.unlike.sums[:, 1].tolist() == [0, 1, 0]
+
+
+def test_samples_of_a_generator_that_diverges_are_compared_without_an_error():
+    rng = np.random.default_rng(6)
+    asked = begun(rng.normal(size=(50, 3)))
+    for scale in (1, 1e30, 1e30):
+        asked = asked.with_evaluation((scale * rng.normal(size=(20, 3))).astype(np.float32), rng)
+    assert np.isfinite(asked.near).all() and asked.sums[1, 0] < asked.sums[2, 0]

@@ -31,6 +31,8 @@ reference of 1 000, ten had an alarm within ten evaluations with .01, and seven 
 
 LEAST_HIGH = 5  # of three high scores of a bag of 264, no number in an evaluation of 64 is improbable
 
+FAREST = 10_000.0  # largest entry of a scaled sample that is told from larger ones: half precision ends at 65 504
+
 Mask = NDArray[np.bool_]
 
 
@@ -148,7 +150,7 @@ class Asked(ABC):
         rows, block = self.rows[kept], self.block[kept]
         if not len(samples):
             return replace(self, rows=rows, block=block, near=near)
-        new = (samples * self.scale).astype(np.float16).astype(np.float32)
+        new = np.clip(samples * self.scale, -FAREST, FAREST).astype(np.float16).astype(np.float32)
         near = self._near_with(rows, new, block, near)
         rows, block = np.concatenate([rows, new]), np.append(block, np.full(len(new), number))
         return replace(self, rows=rows, block=block, near=near)
