@@ -3,8 +3,8 @@
     python benchmarks/monitor_classifiers.py [--regime … --runs … --jobs …]
 
 A run asks about evaluations of 64 samples. *law*: 50 evaluations of one law; an alarm is an e-value of 20, as one thing
-alone would have it. Others are planted from the first evaluation on, in 12 evaluations; an alarm is an e-value of 1 200,
-as one of 60 things has it. *kinds*: by embeddings, a class of 8 % that the reference lacks, each of 24 classes in turn.
+alone would have it. Others are planted from the first evaluation on, in 12 evaluations; an alarm is an e-value of
+1 200, as one of 60 things has it. *kinds*: by embeddings, a class of 8 % that the reference lacks, of 24 in turn.
 *parts*: by cells, pictures with writing (15 %) or a patch of one color (10 %). Photographs have 64 pixels, and no
 picture comes twice, but for *few*: 300 photographs, again and again. *normal* has 8 entries, and *heavy* 32 entries of
 t variables around ten middles.

@@ -46,7 +46,7 @@ def words_for(one: Embeddings, groups: Sequence[Rows]) -> tuple[str, ...]:
 
 
 def words_of_found(
-    one: Embeddings,
+    samples: Embeddings,
     rows: Rows,
     new: NDArray[np.bool_],
     usual: float,
@@ -58,7 +58,7 @@ def words_of_found(
     """Return words for samples of new kinds, if there are more than usual, and for what repeats most.
 
     Args:
-        one: the samples.
+        samples: the samples.
         rows: rows of those that were looked at.
         new: which of these are of new kinds.
         usual: share of the reference that is.
@@ -68,7 +68,7 @@ def words_of_found(
     """
     found = {}
     if new.sum() > max(2, 2 * usual * len(new)):
-        found[NEW_KINDS] = words_for(one, [rows[new]])[0]
+        found[NEW_KINDS] = words_for(samples, [rows[new]])[0]
     chosen = repeats.added(label)
     if len(chosen):
         found[REPEATS] = repeats.say(chosen, int(repeats.has(chosen)[label].sum()), are_pictures=are_pictures)

@@ -29,7 +29,7 @@ TAIL = 0.01
 """Part of the bag whose scores count as high. Of twelve new classes of 8 %, evaluations of 64 photographs, and a
 reference of 1 000, ten had an alarm within ten evaluations with .01, and seven with .005."""
 
-LEAST_HIGH = 5  # of three high scores of a bag of 264, no number in an evaluation of 64 is improbable
+LEAST_HIGH = 5  # three high scores of a bag of 264 tell nothing: if all are of an evaluation of 64, p = .014
 
 FAREST = 10_000.0  # largest entry of a scaled sample that is told from larger ones: half precision ends at 65 504
 
@@ -172,7 +172,7 @@ class Asked(ABC):
         near = file.array(f"{cls.name}/near", len(rows), len(np.unique(block)) if cls.is_near else 0, dtype="<f8")
         sums = file.array(f"{cls.name}/sums", evaluations, 2, dtype="<f8")
         bets = file.array(f"{cls.name}/bets", evaluations, dtype="<f8")
-        is_finite = all(np.isfinite(one).all() for one in (scale, rows, near, sums, bets))
+        is_finite = all(np.isfinite(array).all() for array in (scale, rows, near, sums, bets))
         is_ordered = bool((np.diff(block) >= 0).all()) and not block[:1].any() and bool((block <= evaluations).all())
         is_ordered = is_ordered and 0 <= place < shares
         if not (is_finite and is_ordered and (scale >= 0).all() and (near >= 0).all() and (sums[:, 1] >= 0).all()):

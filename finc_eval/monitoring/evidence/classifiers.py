@@ -104,7 +104,7 @@ class Classifiers:
 
         A classifier knows little when a change begins, so what it has counted then comes late.
         """
-        asked = next((one for one in (self.unlike, self.parts) if one is not None and one.place == place), None)
+        asked = next((each for each in (self.unlike, self.parts) if each is not None and each.place == place), None)
         if asked is None:
             return sums
         found = sums.copy()

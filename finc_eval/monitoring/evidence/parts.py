@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.local_evidence.find import LEAST_UNITS
 from finc_eval.monitoring.evidence.asked import Asked, Mask
 from finc_eval.monitoring.exchange import Array, Counts
 
-MOST_PICTURES = 500  # pictures of the reference that are kept, and asked about
-LEAST_PICTURES = 40  # fewer pictures with cells tell nothing
+MOST_PICTURES = 500
+"""Pictures of the reference that are kept, and asked about: with them, writing in 15 % of 64 photographs has an alarm
+at evaluation 2 to 5 in six of six runs, and an evaluation takes 20 ms."""
 
 RIDGE = 1.0
 """λ. Evaluations of 64 photographs, of which 15 % have writing or 10 % a patch of one color: the median alarm of six
@@ -55,7 +57,7 @@ class Parts(Asked):
         """Begin with pictures of the reference, at random; None if hardly any has cells."""
         numbers, _ = summarize_cells(reference, np.random.default_rng([seed, 5]).permutation(reference.n)[:4000])
         kept = numbers[:MOST_PICTURES]
-        if len(kept) < LEAST_PICTURES:
+        if len(kept) < LEAST_UNITS:
             return None
         return cls.begun(kept, np.float32(1) / np.maximum(kept.std(0), np.float32(1)), place)
 
@@ -69,7 +71,7 @@ class Parts(Asked):
         rows = self.rows[bag]
         middle, earlier = rows.mean(0), self.rows[past].mean(0)
         blocks = np.unique(self.block[bag]).tolist()
-        spread = sum((self._products[one] for one in blocks[1:]), self._products[blocks[0]].copy())
+        spread = sum((self._products[block] for block in blocks[1:]), self._products[blocks[0]].copy())
         spread = spread / np.float32(len(rows)) - np.outer(middle, middle)
         spread.flat[:: len(spread) + 1] += max(RIDGE * np.trace(spread) / len(spread), 1e-9)
         return np.asarray(rows @ cho_solve(cho_factor(spread), earlier - middle), np.float64)

@@ -18,7 +18,9 @@ from finc_eval.monitoring.evidence.asked import Asked, Mask
 from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.naming.classes import probabilities
 
-MOST_REFERENCE = 1000  # samples of the reference that are kept, and asked about
+MOST_REFERENCE = 1000
+"""Samples of the reference that are kept, and asked about: 4.6 MB in a file, and half of the time of an evaluation. Ten
+of twelve new classes of 8 % had an alarm within ten evaluations with 1 000 of them, and five with 650."""
 
 WIDTH = 0.8
 """σ of the kernel, in parts of the median distance of the reference. Of new classes of 8 % in 256 photographs, 69 % lie
@@ -72,12 +74,12 @@ class Unlike(Asked):
 
 def _kernel(rows: NDArray[np.float32], others: NDArray[np.float32]) -> Array:
     """Return exp(−‖x − y‖²/(2σ²)) of rows whose median distance is 1, shape (n, m)."""
-    one, other = map(torch.from_numpy, (rows, others))
-    squares = one.square().sum(1)[:, None] + other.square().sum(1) - 2 * one @ other.T
+    x, y = map(torch.from_numpy, (rows, others))
+    squares = x.square().sum(1)[:, None] + y.square().sum(1) - 2 * x @ y.T
     return np.asarray(torch.exp(squares.clamp_min(0) / (-2 * WIDTH**2)).double().numpy())
 
 
 def _median_distance(rows: NDArray[np.float32]) -> float:
-    """Return the median distance of at most 500 rows, 1 if most are equal or there are no entries."""
+    """Return the median distance of at most 500 rows, or 1 if most are equal or have no entries."""
     distances = torch.pdist(torch.from_numpy(rows[:500]))
     return (float(distances.median()) or 1.0) if len(distances) and rows.shape[1] else 1.0
