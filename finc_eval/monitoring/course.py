@@ -16,7 +16,6 @@ from finc_eval.core.serialize import SIGNIFICANT, Document
 from finc_eval.core.words import join_words, plural
 from finc_eval.findings.finding import Finding
 from finc_eval.gallery.thumbnails import Thumbnail
-from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.followed import COPIED, DIVERSITY, REPEATS, WITHIN_PROMPTS, Alarm, CopiesAtStep
@@ -155,7 +154,7 @@ def course_of(
     that are `unions` of others are left out unless they have an alarm.
     """
     places, alarmed = np.flatnonzero(history.is_followed), {alarm.name for alarm in alarms}
-    evidence = np.exp(closed_e_values(weigh(history.scores[:, places])))
+    evidence = np.exp(closed_e_values(history.evidence()[places]))
     means, (reference, _) = history.means(), history.before_and_after(0)
     keep, why = choose_step(history, names, alarms, copies, noise)
     distances: list[list[float]] = history.distances.T.tolist()

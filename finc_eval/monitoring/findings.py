@@ -10,13 +10,14 @@ from scipy.special import ndtr
 
 from finc_eval.core.words import plural
 from finc_eval.findings.finding import Finding, What
-from finc_eval.monitoring.betting import weigh
+from finc_eval.findings.local import UNLIKE
 from finc_eval.monitoring.columns import FollowedColumn
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.followed import (
     COPIED,
     MOVED,
     NEW_KINDS,
+    PARTS,
     REPEATS,
     SCORES,
     WITHIN_PROMPTS,
@@ -52,7 +53,7 @@ def name_of(name: str, is_more: bool, words: str) -> str:
         return words_of(name, is_more)
     if name == NEW_KINDS and not is_more:
         return "fewer samples that are far from the reference"
-    return words or {NEW_KINDS: "kinds that the reference lacks"}.get(name, name)
+    return words or {NEW_KINDS: "kinds that the reference lacks", PARTS: UNLIKE["more"]}.get(name, name)
 
 
 def kind_of(name: str) -> What:
@@ -63,6 +64,8 @@ def kind_of(name: str) -> What:
         return "sets"
     if name in (REPEATS, COPIED):
         return "repeat" if name == REPEATS else "copy"
+    if name == PARTS:
+        return "part"
     return "metric" if name in (BROKEN, *SCORES) else "kind"
 
 
@@ -85,7 +88,8 @@ class Followings:
     def reached(self, step: float, said: Sequence[Alarm], alpha: float) -> list[Alarm]:
         """Return an alarm for each thing whose evidence reaches 1/α, the largest evidence first.
 
-        A look without a word for its change waits `WAIT` evaluations for its cause, which may have less evidence.
+        A look without a word for its change, and parts of pictures, wait `WAIT` evaluations for their cause, which may
+        have less evidence.
 
         Args:
             step: step of the last evaluation.
@@ -93,15 +97,15 @@ class Followings:
             alpha: probability of any false alarm.
         """
         followed = np.flatnonzero(self.history.is_followed)
-        evidence = weigh(self.history.scores[:, followed])
+        evidence = self.history.evidence()[followed]
         adjusted = closed_e_values(evidence)
-        waited = closed_e_values(weigh(self.history.scores[:-WAIT, followed]))
+        waited = closed_e_values(self.history.evidence(max(self.history.count - WAIT, 0))[followed])
         order, looks = np.argsort(-evidence, kind="stable"), looks_in_order()
         found = []
         for place in order[adjusted[order] >= -np.log(alpha)].tolist():
             name, e_value = self.names[int(followed[place])], float(np.exp(adjusted[place]))
             alarm = self.describe(Alarm(step, name, "", step, 0.0, 0.0, (step, step), evidence=e_value), said)
-            is_ripe = waited[place] >= -np.log(alpha) or not (name in looks and names_nothing(alarm))
+            is_ripe = waited[place] >= -np.log(alpha) or not ((name in looks or name == PARTS) and names_nothing(alarm))
             if is_ripe and (name != COPIED or alarm.after > alarm.before):  # fewer are not a fault
                 found.append(alarm)
         return found

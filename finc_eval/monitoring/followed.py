@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent, quote
+from finc_eval.findings.local import UNLIKE
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.traits import TRAITS, Trait
 
-NEW_KINDS, COPIED, REPEATS = "new kinds", "copies", "repeats"
-SHARES = (NEW_KINDS, COPIED, REPEATS)  # shares besides those of kinds
+NEW_KINDS, COPIED, REPEATS, PARTS = "new kinds", "copies", "repeats", "parts"
+SHARES = (NEW_KINDS, COPIED, REPEATS, PARTS)  # shares besides those of kinds
 FIT = "fit"  # name of the fit of samples to their prompts
 DISTANCE, DIVERSITY, WITHIN_PROMPTS = "distance", "diversity", "diversity within prompts"
 SCORES = (DISTANCE, DIVERSITY, WITHIN_PROMPTS, FIT)  # scores besides looks
@@ -75,7 +76,7 @@ def names_nothing(alarm: Alarm) -> bool:
     """Return whether an alarm names no cause: distances, kinds without words, or a look without one for its change."""
     look, is_more = looks_in_order().get(alarm.name), alarm.after > alarm.before
     if look is None:
-        is_unnamed = alarm.finding.startswith(LIKE) or (alarm.name == NEW_KINDS and not is_more)
+        is_unnamed = alarm.finding.startswith(LIKE) or alarm.name == PARTS or (alarm.name == NEW_KINDS and not is_more)
         return is_unnamed or alarm.name in MOVED
     words = (look.low, look.high) if look.least is not None else (look.less, look.more)
     return words[int(is_more)] is None
@@ -121,6 +122,8 @@ def say(name: str, before: float, after: float, spread: float, words: str = "") 
     if name == NEW_KINDS:
         what = "far from every kind of the reference"
         what += f", such as {quote(words)}" if words and after > before else ""
+    if name == PARTS:
+        return say_share(f"have {UNLIKE['more']}", before, after)
     if what:
         return say_share(f"are {what}", before, after)
     if name == REPEATS:

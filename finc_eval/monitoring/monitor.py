@@ -38,6 +38,7 @@ from finc_eval.monitoring.columns import (
 )
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, Evaluations
+from finc_eval.monitoring.evidence.classifiers import Classifiers
 from finc_eval.monitoring.evidence.units import numbers_of, one_of_each, prompts_of
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.findings import Followings, Follows
@@ -63,7 +64,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.prompts.text import fit_to_prompts
 
 SAMPLES = 64  # samples of an evaluation, as long as there was none
-TYPE, LAYOUT = "monitor", 8  # type and layout of the file of a monitor
+TYPE, LAYOUT = "monitor", 9  # type and layout of the file of a monitor
 
 
 class Monitor:
@@ -71,9 +72,9 @@ class Monitor:
 
     Each evaluation compares the samples of a step to the reference and to all evaluations before. The monitor follows
     the shares of the kinds of the reference, new kinds, repeats, the distance to the reference, diversity, and, of
-    pictures, their looks, such as saturation. If nothing changes, the probability that any alarm is ever raised is at
-    most `alpha`, however many evaluations there are. Samples are not kept: memory grows with the number of evaluations,
-    by a few numbers for each followed thing and 16 for each of at most 512 samples.
+    pictures, new parts and looks, such as saturation. If nothing changes, the probability that any alarm is ever raised is at
+    most `alpha`, however many evaluations there are. Samples of the last 16 are kept, as embeddings. Memory grows by
+    a few numbers an evaluation for each followed thing, and 16 for each of at most 512 samples.
 
     Draw new seeds at each evaluation. Samples of the same seeds are not independent of those of the evaluation before,
     and alarms would not hold. The same prompts at each evaluation are fine.
@@ -138,7 +139,7 @@ class Monitor:
         whole, middles, self.repeats = measure_reference(
             one, (fitted, rest), self.basis, self.columns, rng, prompts=numbers, fits=fits, run=self._run
         )
-        self.history = Evaluations.of(whole, middles)
+        self.history = Evaluations.of(whole, middles, Classifiers.of(one, len(self.basis.nodes), seed))
         self.seen = SeenSamples.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
         self._raised: list[Alarm] = []
         self._described: tuple[tuple[int, int], list[Alarm]] = (0, 0), []
@@ -226,8 +227,10 @@ class Monitor:
         alone = None if is_stratified else numbers
         rng = np.random.default_rng([self.seed, self.history.count, *seed])
         run, middles = replace(self._run, device="cpu"), without_columns(self.history.middles, self.columns)
-        fits = self._fits(one, own)
-        found = measure(one, self.basis, rng, prompts=numbers, alone=alone, fits=fits, run=run, middles=middles)
+        fits, asked = self._fits(one, own), self.history.classifiers
+        found = measure(
+            one, self.basis, rng, prompts=numbers, alone=alone, fits=fits, run=run, middles=middles, classifiers=asked
+        )
         counted = None if alone is None else one_of_each(alone, rng)
         return left_out + with_columns(found, self.columns, one, counted)
 

@@ -12,9 +12,10 @@ from finc_eval.monitoring.basis import FAR, REPEAT, Basis, divide_reference
 from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.course import choose_step
 from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
+from finc_eval.monitoring.evidence.saturation import saturation_of
 from finc_eval.monitoring.exchange import score_of_shares
 from finc_eval.monitoring.followed import FLAGS, SCORES, SHARES, Alarm, CopiesAtStep, say
-from finc_eval.monitoring.measuring import measure, saturation_of, with_repeats, without_copied, without_fitted
+from finc_eval.monitoring.measuring import measure, with_repeats, without_copied, without_fitted
 from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.monitoring.needed import evaluations_needed, samples_alone, say_needed
 from finc_eval.monitoring.seen import SeenRepeats
