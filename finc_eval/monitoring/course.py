@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
@@ -46,12 +46,14 @@ class Followed(Record):
         reference: its share or mean in the reference; None without samples of it.
         values: its share or mean in each evaluation; None without samples of it.
         evidence: e-value of "it has changed", adjusted for all followed things: an alarm is one of at least 1/α.
+        spread: standard deviation of a score in the reference; None of a share, and of a result of an earlier version.
     """
 
     name: str
     reference: float | None
     values: tuple[float | None, ...]
     evidence: float
+    spread: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +88,7 @@ class Course(Document):
     """
 
     type_name: ClassVar[str] = "course"
-    page: ClassVar[str] = "finc_eval.monitoring.page"
+    page: ClassVar[str] = "finc_eval.monitoring.pages.course"
 
     steps: tuple[float, ...]
     samples: tuple[int, ...]
@@ -138,7 +140,7 @@ class Course(Document):
 
 def course_of(
     history: Evaluations,
-    names: Sequence[str],
+    spreads: Mapping[str, float | None],
     alarms: Sequence[Alarm],
     findings: Sequence[Finding],
     pictures: dict[float, dict[str, Thumbnail]],
@@ -151,9 +153,10 @@ def course_of(
 ) -> Course:
     """Return the course of a history.
 
-    `names` are of all followed things, and `noise` is the squared norm of the covariance of φ in the reference. Kinds
-    that are `unions` of others are left out unless they have an alarm.
+    `spreads` are of all followed things, by name: see `Followed`. `noise` is the squared norm of the covariance of φ in
+    the reference. Kinds that are `unions` of others are left out unless they have an alarm.
     """
+    names = [*spreads]
     places, alarmed = np.flatnonzero(history.is_followed), {alarm.name for alarm in alarms}
     evidence = np.exp(closed_e_values(weigh(history.scores[:, places])))
     means, (reference, _) = history.means(), history.before_and_after(0)
@@ -164,7 +167,11 @@ def course_of(
         tuple(map(int, history.samples.tolist())),
         tuple(
             Followed(
-                names[place], _number(reference[place]), tuple(map(_number, means[:, place])), float(evidence[order])
+                names[place],
+                _number(reference[place]),
+                tuple(map(_number, means[:, place])),
+                float(evidence[order]),
+                spreads[names[place]],
             )
             for order, place in enumerate(places.tolist())
             if names[place] not in unions or names[place] in alarmed

@@ -33,6 +33,7 @@ from finc_eval.monitoring.columns import (
     overlap_with,
     say_not_followed,
     say_unchecked,
+    spreads_of,
     with_columns,
     without_columns,
 )
@@ -311,7 +312,8 @@ class Monitor:
     def result(self) -> Course:
         """The course of everything so far, as a result: page, JSON, Markdown, CSV."""
         shown = self.strips.pictures, self.basis.noise, self.needed, self.alpha, self.warnings, self.copies
-        return course_of(self.history, self.names, self.alarms, self.findings, *shown, self.basis.unions)
+        spreads = spreads_of(self.names, self.history, self.columns)
+        return course_of(self.history, spreads, self.alarms, self.findings, *shown, self.basis.unions)
 
     @property
     def keep(self) -> float | None:

@@ -10,19 +10,15 @@ from markupsafe import Markup
 from finc_eval.core.words import join_words, plural
 from finc_eval.findings.finding import Finding
 from finc_eval.monitoring.course import Course, Followed
-from finc_eval.monitoring.followed import Alarm, start_text
+from finc_eval.monitoring.followed import Alarm, label_of, start_text
+from finc_eval.monitoring.pages.charts import UNITS, Change, Curve, Unit, chart
 from finc_eval.monitoring.steps import step_text
 from finc_eval.report import Page
-from finc_eval.report.drawings import Axis, drawing, line, mark, text
 from finc_eval.report.exports.outline import Outline, TextTable
 from finc_eval.report.formats import number, printable
 from finc_eval.report.pages import Section, render
 
-NAMED, STRIPS = (
-    3,
-    8,
-)  # findings in the first sentence and ids in a line, and kinds of a page without any that have 7 pictures
-WIDTH, HEIGHT, LEFT, EDGE = 520, 110, 60, 22  # pixels of a drawing, and around it
+NAMED, STRIPS = 3, 8  # findings in sentences and ids in a line, and kinds of a page without any that have 7 pictures
 
 HOW = (
     "Each evaluation was compared to the reference and to all evaluations before. An alarm holds at every evaluation: "
@@ -35,29 +31,27 @@ HOW = (
 
 
 def says(course: Course) -> dict[str, str]:
-    """Return the samples that no alarm judges, the alarms, and which step to keep."""
+    """Return the samples that no alarm judges, the largest finding, which step to keep, the other findings, and why."""
     copies = [finding.text for finding in course.findings if finding.kind == "copy"]
+    others = [finding.text for finding in course.findings if finding.kind != "copy"]
     found = {"copies": _sentence(copies)} if copies else {}
-    if alarms := _say_findings(course):
-        found["alarms"] = alarms
+    if others:
+        found["alarms"] = _sentence(others[:1])
+    elif not course.alarms:
+        found["alarms"] = f"No alarm in {plural(len(course.steps), 'evaluation')}."
+    if course.keep is not None:
+        found["keep"] = f"Keep step {step_text(course.keep)}."
+    if len(others) > 1:
+        more = len(others) - NAMED
+        found["further"] = _sentence([*others[1:NAMED], *([plural(more, "further finding")] if more > 0 else [])])
     if course.steps:
-        found["keep"] = course.why if course.keep is None else f"Keep step {step_text(course.keep)}. {course.why}"
+        found["why"] = course.why
     return found
 
 
 def _sentence(clauses: Sequence[str]) -> str:
     words = join_words(clauses)
     return f"{words[:1].upper()}{words[1:]}."
-
-
-def _say_findings(course: Course) -> str:
-    found = [finding.text for finding in course.findings if finding.kind != "copy"]
-    if not found and not course.alarms:
-        return f"No alarm in {plural(len(course.steps), 'evaluation')}."
-    if not found:  # an alarm of copies is said
-        return ""
-    more = len(found) - NAMED
-    return _sentence([*found[:NAMED], *([plural(more, "further finding")] if more > 0 else [])])
 
 
 def _alarms_said(course: Course) -> dict[str, Alarm]:
@@ -83,6 +77,7 @@ def outline(course: Course) -> Outline:
 
 
 def _alarms(course: Course) -> TextTable:
+    units = {thing.name: _unit(thing) for thing in course.followed}
     last = {thing.name: thing.values[-1] for thing in course.followed if thing.values}
     alarms = _alarms_said(course)
 
@@ -96,30 +91,36 @@ def _alarms(course: Course) -> TextTable:
             "Raised at step": of_alarm(lambda alarm: step_text(alarm.step)),
             "Since step": of_alarm(lambda alarm: start_text(alarm.since, alarm.began)),
             "What has changed": lambda finding: finding.text,
-            "Before": of_alarm(lambda alarm: number(alarm.before)),
-            "Now": of_alarm(lambda alarm: number(alarm.after)),
-            "Last evaluation": of_alarm(lambda alarm: _value(last.get(alarm.name))),
+            "Before": of_alarm(lambda alarm: _write(units, alarm.name, alarm.before)),
+            "Now": of_alarm(lambda alarm: _write(units, alarm.name, alarm.after)),
+            "Last evaluation": of_alarm(lambda alarm: _write(units, alarm.name, last.get(alarm.name))),
             "What follows from it": lambda finding: join_words(finding.explains) or "–",
             "Samples": lambda finding: ", ".join(finding.ids[:NAMED]) or "–",
         },
         course.findings,
         words=["What has changed", "What follows from it", "Samples"],
         nothing="No alarm was raised.",
+        legend=UNITS.format("the reference") if course.findings else "",
     )
+
+
+def _write(units: Mapping[str, Unit], name: str, value: float | None) -> str:
+    """Write a value of a thing that may not be followed, as samples that are not finite."""
+    return units[name].write(value) if name in units else "–" if value is None else number(value)
 
 
 def _things(course: Course) -> TextTable:
     return TextTable.of(
         "Followed things",
         {
-            "What": lambda thing: thing.name,
-            "Reference": lambda thing: _value(thing.reference),
-            "First evaluation": lambda thing: _value(thing.values[0] if thing.values else None),
-            "Last evaluation": lambda thing: _value(thing.values[-1] if thing.values else None),
+            "What": lambda thing: label_of(thing.name),
+            "Reference": lambda thing: _unit(thing).write(thing.reference),
+            "First evaluation": lambda thing: _unit(thing).write(thing.values[0] if thing.values else None),
+            "Last evaluation": lambda thing: _unit(thing).write(thing.values[-1] if thing.values else None),
             "Evidence": lambda thing: f"{thing.evidence:.2g}",
         },
         sorted(course.followed, key=lambda thing: -thing.evidence),
-        legend=f"An alarm is raised at an evidence of {1 / course.alpha:g}. Shares are parts of 1.",
+        legend=f"An alarm is raised at an evidence of {1 / course.alpha:g}. {UNITS.format('the reference')}",
     )
 
 
@@ -128,10 +129,6 @@ def _distances(course: Course) -> TextTable:
     columns = ["Step", "Samples", "To the reference", "To the first evaluation", "To the evaluation before"]
     table = [[step_text(step), f"{n:,}", *map(number, distances)] for step, n, *distances in rows]
     return TextTable("Distances in φ", columns, table)
-
-
-def _value(value: float | None) -> str:
-    return "–" if value is None else number(value)
 
 
 def page(course: Course, _: Mapping[str, Any]) -> str:
@@ -156,30 +153,17 @@ def _folded(course: Course, rest: Sequence[Followed]) -> list[Section]:
 
 
 def _draw(course: Course, thing: Followed) -> Markup:
-    """Draw the course of a thing with its reference, and a mark at its alarm."""
-    known = [(step, value) for step, value in zip(course.steps, thing.values, strict=True) if value is not None]
-    ends = [value for _, value in known] + ([] if thing.reference is None else [thing.reference])
-    if not known:
-        return Markup("")
-    across = Axis(min(course.steps), max(course.steps), LEFT, WIDTH - EDGE)
-    up = Axis(min(ends), max(ends), HEIGHT - EDGE, EDGE)
-    parts = [line([(across.at(step), up.at(value)) for step, value in known], "gen", width=1.5)]
-    if thing.reference is not None:
-        parts.append(
-            line([(LEFT, up.at(thing.reference)), (WIDTH - EDGE, up.at(thing.reference))], "ref", dashes="4 3")
-        )
-    for alarm in _alarms_said(course).values():
-        if alarm.name == thing.name:
-            value = dict(known).get(alarm.step, ends[-1])
-            parts.append(mark("gen", (across.at(alarm.step), up.at(value)), alarm.text))
-    parts += [text((LEFT - 4, up.at(value) + 4), number(value), anchor="end") for value in {min(ends), max(ends)}]
-    parts += [
-        text((across.at(step), HEIGHT - 6), step_text(step)) for step in sorted({course.steps[0], course.steps[-1]})
-    ]
-    parts.append(text((LEFT, 14), thing.name, anchor="start"))
-    ends_of_it = [f"{number(value)} at step {step_text(step)}" for step, value in (known[0], known[-1])]
-    description = f"From {' to '.join(ends_of_it)}"
-    return drawing(f"Course of {thing.name}", description, (WIDTH, HEIGHT), parts)
+    """Draw the course of a thing with its reference, and since when it has changed."""
+    alarm = next((alarm for alarm in _alarms_said(course).values() if alarm.name == thing.name), None)
+    change = None if alarm is None else Change(alarm.since, alarm.began, alarm.text)
+    label = label_of(thing.name)
+    return chart(
+        label, course.steps, [Curve("gen", label, thing.values)], _unit(thing), level=thing.reference, change=change
+    )
+
+
+def _unit(thing: Followed) -> Unit:
+    return Unit(thing.name, thing.reference, thing.spread)
 
 
 def _strips(course: Course) -> list[Section]:
@@ -196,12 +180,12 @@ def _strips(course: Course) -> list[Section]:
     cell = Markup('<td><img src="{}" width="{}" height="{}" alt="{}"></td>')
     rows = [
         Markup("<tr><th>{}</th>{}</tr>").format(
-            printable(name),
+            printable(label_of(name)),
             Markup("").join(
                 Markup("<td>–</td>")
                 if (picture := found.get(name)) is None
                 else cell.format(
-                    picture.uri, picture.width, picture.height, printable(f"{name} at step {step_text(step)}")
+                    picture.uri, picture.width, picture.height, printable(f"{label_of(name)} at step {step_text(step)}")
                 )
                 for step, found in pictures.items()
             ),
