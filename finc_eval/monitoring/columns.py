@@ -348,7 +348,7 @@ def spreads_of(
     names: Sequence[str], history: Evaluations, columns: Sequence[FollowedColumn]
 ) -> dict[str, float | None]:
     """Return the standard deviation of each followed score in the reference, by its name; None of shares."""
-    scales, shares = {one.name: one.scale for one in columns}, len(history.shares)
+    scales, shares = {column.name: column.scale for column in columns}, len(history.shares)
     return {
         name: None if place < shares else history.spread_of(place) * scales.get(name, 1.0)
         for place, name in enumerate(names)

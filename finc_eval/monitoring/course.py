@@ -19,6 +19,7 @@ from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array
+from finc_eval.monitoring.fixed.prompts import FixedCourse
 from finc_eval.monitoring.followed import COPIED, DIVERSITY, REPEATS, WITHIN_PROMPTS, Alarm, CopiesAtStep
 from finc_eval.monitoring.steps import step_text
 from finc_eval.numerics.families import closed_e_values
@@ -75,6 +76,7 @@ class Course(Document):
         warnings: what to know before trusting the alarms.
         copies: samples that are also in the reference, by step; they are left out, and no alarm judges them.
         findings: what the alarms are on, each cause once, and copies of the reference; all outputs say these.
+        fixed: pictures of fixed prompts over the evaluations; None without such pictures.
         pictures: thumbnails of each kind by step.
 
     Example:
@@ -104,6 +106,7 @@ class Course(Document):
     warnings: tuple[str, ...]
     copies: tuple[CopiesAtStep, ...] = field(default=(), kw_only=True)
     findings: tuple[Finding, ...] = field(default=(), kw_only=True)
+    fixed: FixedCourse | None = field(default=None, kw_only=True)
     pictures: Annotated[dict[float, dict[str, Thumbnail]], *NOT_IN_JSON] = field(
         default_factory=dict, kw_only=True, repr=False
     )
@@ -150,6 +153,7 @@ def course_of(
     warnings: Sequence[str],
     copies: Sequence[CopiesAtStep],
     unions: Collection[str] = (),
+    fixed: FixedCourse | None = None,
 ) -> Course:
     """Return the course of a history.
 
@@ -187,6 +191,7 @@ def course_of(
         warnings=tuple(warnings),
         copies=tuple(copies),
         findings=tuple(findings),
+        fixed=fixed,
         pictures=pictures,
         provenance=Provenance.here("cpu"),
     )

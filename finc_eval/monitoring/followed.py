@@ -21,7 +21,7 @@ MARK = "mark"  # trait of several pictures together
 FLAGS = tuple(trait for trait in TRAITS if trait.least is not None)  # looks that a picture has or has not
 LOOKS = tuple(trait for trait in TRAITS if trait.least is None and trait.name not in LOOKLESS)
 LIKE = "samples like "  # beginning of the words for a kind that has no name
-BEFORE = "before"  # what has the value that a value now is compared to
+BEFORE = "before"  # name of the time before a change, which a clause has beside the value of then
 # Scores that are lengths: they change in percent.
 RELATIVE = (*(look.name for look in LOOKS if look.is_length), *SCORES)
 

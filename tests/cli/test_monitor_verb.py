@@ -119,3 +119,18 @@ def test_two_trainings_are_compared_side_by_side(tmp_path):
     for wrong in ([words[0], "b=missing/"], [*words[:2], words[0].replace("a=", "c=")], words[:1]):
         result = run("monitor", *wrong, *words[2:])
         assert result.exit_code == 3 and "Traceback" not in result.output
+
+
+def test_fixed_prompts_stand_beside_fresh_samples(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "real.npy", rng.normal(size=(120, 4)))
+    same = rng.normal(size=(8, 4))
+    (tmp_path / "fixed").mkdir()
+    for step in range(100, 700, 100):
+        np.save(tmp_path / f"ckpt-{step}.npy", rng.normal(size=(40, 4)))
+        np.save(tmp_path / "fixed" / f"ckpt-{step}.npy", same + 0.01 * rng.normal(size=(8, 4)) + 3 * (step > 300))
+    course, _ = course_of(
+        tmp_path, *tmp_path.glob("ckpt-*"), "--ref", tmp_path / "real.npy", "--fixed", tmp_path / "fixed"
+    )
+    assert course["fixed"]["steps"] == [100, 200, 300, 400, 500, 600]
+    assert [change["name"] for change in course["fixed"]["changes"]] == ["distance"] and course["alarms"] == []

@@ -6,6 +6,7 @@ import numpy as np
 from _law import Design, Drawn, Holds, NoClaim, PValue
 
 import finc_eval as fe
+from finc_eval.monitoring.fixed.prompts import change_interval
 from finc_eval.monitoring.trainings.scan import scan_p_values
 from finc_eval.monitoring.trainings.shared_steps import SharedSteps
 
@@ -19,6 +20,7 @@ PROMISES = {
     ),
     "FollowedByBoth.spread": NoClaim("the unit in which a score is written"),
     "Followed.spread": NoClaim("the unit in which a score is written"),
+    "FixedChange.interval": Holds(),
 }
 P_VALUES = ("FollowedByBoth.p_value", "TrainingDifference.p_value", "Trainings.alpha")
 STEPS, START = 16, 6
@@ -68,8 +70,17 @@ def dated(rng, before, after, length=1, is_mean=False):
     yield Drawn("TrainingDifference.interval", first - second, interval, float(law[-1] - before))
 
 
+def paired(rng, n, change):
+    """The mean change of n fixed prompts."""
+    first = rng.normal(size=n)
+    now = first + change + 0.5 * rng.normal(size=n)
+    yield Drawn("FixedChange.interval", float((now - first).mean()), change_interval(first, now), change)
+
+
 SIZES = ("TrainingDifference.since_interval", "TrainingDifference.interval")
 DESIGNS = (
+    Design("a change of 16 fixed prompts", "paired", ("FixedChange.interval",), partial(paired, n=16, change=0.3)),
+    Design("no change of 8 fixed prompts", "small", ("FixedChange.interval",), partial(paired, n=8, change=0.0)),
     Design("a share of 2 % that becomes 25 % in one training", "large", SIZES, partial(dated, before=0.02, after=0.25)),
     Design("a share of 10 % that one training loses", "rare", SIZES, partial(dated, before=0.1, after=0.0)),
     Design(

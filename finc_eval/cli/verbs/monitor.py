@@ -18,7 +18,7 @@ from finc_eval.core.terminal import print_data
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
 from finc_eval.monitoring.steps import order_steps, step_text
-from finc_eval.monitoring.trainings.steps_of_folders import named_trainings
+from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, steps_of
 
 
 @embeds
@@ -47,6 +47,14 @@ def monitor(
         str | None,
         typer.Option(help="Training set of the generator: samples near it are copies. Default: those near --ref are."),
     ] = None,
+    fixed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder with a folder for each step, of pictures of the same prompts and seeds at every step, which "
+            "are compared pair by pair, by the names of their files.",
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE.html", help="Page to write; its numbers are in its tables.")
     ] = Path("monitor.html"),
@@ -59,6 +67,7 @@ def monitor(
     probability of any alarm, over all steps, is at most 5 %. Draw new seeds at each step.
     """
     trainings = named_trainings(checkpoints, step or ())
+    pairs = {} if fixed is None else steps_of(fixed, step or ())
     steps = order_steps(checkpoints, step or ()) if trainings is None else {}
     if trainings is None and ref is None:
         if len(steps) < 2:
@@ -66,7 +75,7 @@ def monitor(
         check_given([*steps.values()])
         ref = steps.pop(min(steps))
     inputs = {step_text(at): path for at, path in steps.items()}
-    for name, samples in (trainings or {}).items():
+    for name, samples in {**(trainings or {}), **({"fixed": pairs} if pairs else {})}.items():
         inputs |= {f"{name}, step {step_text(at)}": str(path) for at, path in samples.items()}
     sets = {"ref": ref, "train": train}
     inputs |= {name: path for name, path in sets.items() if path is not None}
@@ -76,9 +85,10 @@ def monitor(
     type_name = "course" if trainings is None else "trainings"
     refuse_loss(out, lambda path: mark_of(path) == mark(type_name, job), force)
     claim(out)
+    result: fe.Course | fe.Trainings
     with work.running() as run:
         if trainings is None:
-            result = _follow(steps, ref, train, extraction, run)
+            result = _follow(steps, pairs, fe.Monitor(ref, train=train, extractor=extraction, run=run))
         else:
             result = fe.compare_trainings(trainings, ref, train=train, extractor=extraction, run=run)
     marked = result.marked(job)
@@ -90,14 +100,11 @@ def monitor(
     warn_of_large(out)
 
 
-def _follow(
-    steps: dict[float, str], ref: str | None, train: str | None, extraction: Extraction, run: fe.Run
-) -> fe.Course | fe.Trainings:
-    """Follow one training over its steps."""
-    followed = fe.Monitor(ref, train=train, extractor=extraction, run=run)
+def _follow(steps: dict[float, str], fixed: dict[float, object], followed: fe.Monitor) -> fe.Course:
+    """Follow one training over its steps, with the pictures of fixed prompts of these steps."""
     print(followed.needed, file=sys.stderr)
     for at, path in steps.items():
-        followed.update(at, path)
+        followed.update(at, path, fixed=fixed.get(at))
     if not followed.steps:
         raise UsageError(f"no evaluation is left: {join_words(followed.warnings)}")
     return followed.result

@@ -16,14 +16,14 @@ from finc_eval.report.drawings import Axis, drawing, line, mark, text
 from finc_eval.report.formats import number
 
 WIDTH, HEIGHT = 640, 230  # pixels of a chart: two of them fill a page of 1 400
-LEFT, RIGHT, TOP, BOTTOM = 64, 24, 44, 30  # pixels around what is drawn
+LEFT, RIGHT, TOP, AXIS_HEIGHT = 64, 24, 44, 30  # pixels around what is drawn
 
 UNITS = "Shares are in percent of the samples. Anything else is how far it is from {}: in percent, or in σ, the "
 UNITS += "standard deviation of the reference."
 
 
 @dataclass(frozen=True)
-class Unit:
+class UnitOfThing:
     """Unit in which a followed thing is written: percent of samples, or how far it is from a value.
 
     Attributes:
@@ -97,7 +97,7 @@ class Curve(NamedTuple):
     values: Sequence[float | None]
 
 
-class Change(NamedTuple):
+class MarkedChange(NamedTuple):
     """A change that a chart marks: since when, the interval of this, and what is said of it."""
 
     since: float
@@ -109,12 +109,12 @@ def chart(
     title: str,
     steps: Sequence[float],
     curves: Sequence[Curve],
-    unit: Unit,
+    unit: UnitOfThing,
     *,
     level: float | None = None,
-    change: Change | None = None,
+    change: MarkedChange | None = None,
 ) -> Markup:
-    """Draw curves over the steps; nothing if there are no values.
+    """Draw curves over the steps, or nothing if none of them has a value.
 
     Args:
         title: what is drawn.
@@ -157,10 +157,10 @@ def _upward(values: Sequence[float]) -> Axis:
     low, high = min(values), max(values)
     if high - low < 1e-9 * max(abs(low), abs(high), 1):
         high = low + 1
-    return Axis(low, high, HEIGHT - BOTTOM, TOP)
+    return Axis(low, high, HEIGHT - AXIS_HEIGHT, TOP)
 
 
-def _tick(up: Axis, tick: float, unit: Unit) -> Markup:
+def _tick(up: Axis, tick: float, unit: UnitOfThing) -> Markup:
     place = up.at(tick)
     return line([(LEFT, place), (WIDTH - RIGHT, place)]) + text(
         (LEFT - 6, place + 4), unit.write_tick(tick), anchor="end"
@@ -173,7 +173,7 @@ def _labels(steps: Sequence[float]) -> list[float]:
     return [steps[round(place * (len(steps) - 1) / max(count - 1, 1))] for place in range(count)]
 
 
-def _changed(across: Axis, up: Axis, change: Change | None) -> list[Markup]:
+def _changed(across: Axis, up: Axis, change: MarkedChange | None) -> list[Markup]:
     """Mark since when something has changed: a line, and its interval below."""
     if change is None:
         return []

@@ -9,9 +9,11 @@ from markupsafe import Markup
 
 from finc_eval.core.words import join_words, plural
 from finc_eval.findings.finding import Finding
+from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.monitoring.course import Course, Followed
+from finc_eval.monitoring.fixed.prompts import say_fixed
 from finc_eval.monitoring.followed import Alarm, label_of, start_text
-from finc_eval.monitoring.pages.charts import UNITS, Change, Curve, Unit, chart
+from finc_eval.monitoring.pages.charts import UNITS, Curve, MarkedChange, UnitOfThing, chart
 from finc_eval.monitoring.steps import step_text
 from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, TextTable
@@ -44,6 +46,8 @@ def says(course: Course) -> dict[str, str]:
     if len(others) > 1:
         more = len(others) - NAMED
         found["further"] = _sentence([*others[1:NAMED], *([plural(more, "further finding")] if more > 0 else [])])
+    if course.fixed is not None and (said := say_fixed(course.fixed)):
+        found["fixed"] = said
     if course.steps:
         found["why"] = course.why
     return found
@@ -69,7 +73,7 @@ def outline(course: Course) -> Outline:
         sets={f"step {step_text(step)}": n for step, n in [*zip(course.steps, course.samples, strict=True)][-1:]},
         signatures=[],
         call="fe.Monitor(reference).update(step, samples)",
-        tables=[_alarms(course), _things(course), _distances(course)],
+        tables=[_alarms(course), _things(course), _distances(course), *_fixed_tables(course)],
         details=[course.needed],
         warnings=course.warnings,
         how=HOW,
@@ -104,7 +108,7 @@ def _alarms(course: Course) -> TextTable:
     )
 
 
-def _write(units: Mapping[str, Unit], name: str, value: float | None) -> str:
+def _write(units: Mapping[str, UnitOfThing], name: str, value: float | None) -> str:
     """Write a value of a thing that may not be followed, as samples that are not finite."""
     return units[name].write(value) if name in units else "–" if value is None else number(value)
 
@@ -124,6 +128,34 @@ def _things(course: Course) -> TextTable:
     )
 
 
+def _fixed_tables(course: Course) -> list[TextTable]:
+    """Return the table of changes of fixed prompts, if the course has such prompts."""
+    if course.fixed is None:
+        return []
+    units = {thing.name: _unit(thing) for thing in course.followed}
+    moved = f"{course.fixed.moved[-1]:.2f}"
+    return [
+        TextTable.of(
+            "Fixed prompts",
+            {
+                "What": lambda change: label_of(change.name),
+                "Found at step": lambda change: step_text(change.step),
+                "What has changed": lambda change: change.text,
+                "First evaluation": lambda change: _write(units, change.name, change.first),
+                "Last evaluation": lambda change: _write(units, change.name, change.now),
+                "Change of a prompt": lambda change: units[change.name].write_range(change.interval),
+                "Evidence": lambda change: f"{change.e_value:.2g}",
+            },
+            course.fixed.changes,
+            words=["What has changed"],
+            nothing="Nothing has changed by more than a fifth of the spread of the reference.",
+            legend=f"{plural(len(course.fixed.prompts), 'prompt')} at {plural(len(course.fixed.steps), 'step')}, "
+            f"compared pair by pair. On average a picture is now {moved} times as far from its first picture as two "
+            "prompts were from each other. A change counts if it is more than a fifth of the spread of the reference.",
+        )
+    ]
+
+
 def _distances(course: Course) -> TextTable:
     rows = zip(course.steps, course.samples, course.to_reference, course.to_first, course.to_previous, strict=True)
     columns = ["Step", "Samples", "To the reference", "To the first evaluation", "To the evaluation before"]
@@ -137,9 +169,10 @@ def page(course: Course, _: Mapping[str, Any]) -> str:
     alarmed = {alarm.name for alarm in _alarms_said(course).values()}
     first = [thing for thing in course.followed if thing.name in alarmed]
     rest = [thing for thing in course.followed if thing.name not in alarmed]
-    alarms, things, distances = said.tables
+    alarms, things, distances, *fixed = said.tables
     sections = [
         Section("alarms", alarms.title, table=alarms, figure=Markup("").join(_draw(course, thing) for thing in first)),
+        *(_fixed(course, fixed[0]) if fixed else []),
         *_strips(course),
         Section("things", things.title, table=things, texts=said.details, parts=_folded(course, rest)),
         Section("distances", distances.title, table=distances),
@@ -155,15 +188,15 @@ def _folded(course: Course, rest: Sequence[Followed]) -> list[Section]:
 def _draw(course: Course, thing: Followed) -> Markup:
     """Draw the course of a thing with its reference, and since when it has changed."""
     alarm = next((alarm for alarm in _alarms_said(course).values() if alarm.name == thing.name), None)
-    change = None if alarm is None else Change(alarm.since, alarm.began, alarm.text)
+    change = None if alarm is None else MarkedChange(alarm.since, alarm.began, alarm.text)
     label = label_of(thing.name)
     return chart(
         label, course.steps, [Curve("gen", label, thing.values)], _unit(thing), level=thing.reference, change=change
     )
 
 
-def _unit(thing: Followed) -> Unit:
-    return Unit(thing.name, thing.reference, thing.spread)
+def _unit(thing: Followed) -> UnitOfThing:
+    return UnitOfThing(thing.name, thing.reference, thing.spread)
 
 
 def _strips(course: Course) -> list[Section]:
@@ -174,26 +207,44 @@ def _strips(course: Course) -> list[Section]:
     chosen = [name for name in names if name in alarmed] or names[:STRIPS]
     if not chosen:
         return []
+    view = _pictures_by_step(pictures, {name: label_of(name) for name in chosen})
+    return [Section("strips", "A sample of each kind by step", view=view, legend="–: no sample of this kind.")]
+
+
+def _fixed(course: Course, table: TextTable) -> list[Section]:
+    """Return the pictures of fixed prompts, how far they have moved, and what has changed in them."""
+    fixed = course.fixed
+    if fixed is None:
+        return []
+    shown = dict(sorted(fixed.pictures.items()))
+    names = list(dict.fromkeys(name for found in shown.values() for name in found))
+    view = _pictures_by_step(shown, {name: name for name in names}) if names else ""
+    parts = [Section("fixed-pictures", "Pictures of fixed prompts by step", view=view, is_open=True)] if names else []
+    return [Section("fixed", table.title, table.legend, table=table, parts=parts)]
+
+
+def _pictures_by_step(pictures: Mapping[float, Mapping[str, Thumbnail]], labels: Mapping[str, str]) -> Markup:
+    """Return a table of pictures: a row for each thing with a label, and a column for each step."""
     head = Markup("<tr><th></th>{}</tr>").format(
         Markup("").join(Markup("<th>step {}</th>").format(step_text(step)) for step in pictures)
     )
     cell = Markup('<td><img src="{}" width="{}" height="{}" alt="{}"></td>')
     rows = [
         Markup("<tr><th>{}</th>{}</tr>").format(
-            printable(label_of(name)),
+            printable(label),
             Markup("").join(
                 Markup("<td>–</td>")
                 if (picture := found.get(name)) is None
                 else cell.format(
-                    picture.uri, picture.width, picture.height, printable(f"{label_of(name)} at step {step_text(step)}")
+                    picture.uri, picture.width, picture.height, printable(f"{label} at step {step_text(step)}")
                 )
                 for step, found in pictures.items()
             ),
         )
-        for name in chosen
+        for name, label in labels.items()
     ]
-    view = Markup("<table>{}{}</table>").format(head, Markup("").join(rows))
-    return [Section("strips", "A sample of each kind by step", view=view, legend="–: no sample of this kind.")]
+    table = Markup("<table>{}{}</table>").format(head, Markup("").join(rows))
+    return Markup('<div class="scroll" tabindex="0" role="group" aria-label="Pictures by step">{}</div>').format(table)
 
 
 PAGE = Page(says, outline, page)

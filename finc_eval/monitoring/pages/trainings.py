@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from finc_eval.core.words import join_words, plural
 from finc_eval.monitoring.followed import label_of, start_text
-from finc_eval.monitoring.pages.charts import UNITS, Change, Curve, Unit, chart
+from finc_eval.monitoring.pages.charts import UNITS, Curve, MarkedChange, UnitOfThing, chart
 from finc_eval.monitoring.steps import step_text
 from finc_eval.monitoring.trainings.result import FollowedByBoth, TrainingDifference, Trainings
 from finc_eval.report import Page
@@ -123,9 +123,9 @@ def _steps(result: Trainings) -> TextTable:
     return TextTable("Steps that both have", ["Step", *titles, "Distance in φ between both"], rows)
 
 
-def _units(result: Trainings) -> dict[str, Unit]:
+def _units(result: Trainings) -> dict[str, UnitOfThing]:
     """Return the unit of each thing; scores are measured from the second training at its first step."""
-    return {thing.name: Unit(thing.name, thing.second[0], thing.spread) for thing in result.followed}
+    return {thing.name: UnitOfThing(thing.name, thing.second[0], thing.spread) for thing in result.followed}
 
 
 def page(result: Trainings, _: Mapping[str, Any]) -> str:
@@ -159,7 +159,7 @@ def _draw(result: Trainings, thing: FollowedByBoth, difference: TrainingDifferen
     """Draw the courses of a thing in both trainings, and since when they differ."""
     change = None
     if difference is not None:
-        change = Change(difference.since, difference.since_interval, difference.text)
+        change = MarkedChange(difference.since, difference.since_interval, difference.text)
     curves = [Curve(ink, name, values) for ink, name, values in zip(INKS, result.names, _values(thing), strict=True)]
     return chart(label_of(thing.name), result.steps, curves, _units(result)[thing.name], change=change)
 

@@ -158,12 +158,12 @@ class Both:
     ) -> TrainingDifference:
         """Return a difference with its start, its size at the last step and its words."""
         change, (first, second, interval) = self.shared.change_of(thing, seen), self.shared.now(thing)
-        name, (one, other), values = self.monitor.names[thing], self.names, (first, second)
+        name, (own, other), values = self.monitor.names[thing], self.names, (first, second)
         if thing < self.shared.shares and first < second:  # it is said of the training that has it
-            one, other, values = other, one, (second, first)
+            own, other, values = other, own, (second, first)
         called, clause = words.words_of_change(name, values[1], values[0], said, other)
         since, earliest, latest = (self.steps[place] for place in (change.start, change.first, change.last))
-        who = one if thing < self.shared.shares else f"{one} against {other}"
+        who = own if thing < self.shared.shares else f"{own} against {other}"
         text = f"since step {start_text(since, (earliest, latest))}, {who}: {clause}"
         return TrainingDifference(
             name, text, since, (earliest, latest), first, second, interval, p_value, finding=called

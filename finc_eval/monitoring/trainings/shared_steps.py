@@ -72,7 +72,7 @@ class SharedSteps:
 
     def _units_of(self, part: EvaluationPart) -> Array:
         """Return sums, numbers, and sums of squares of independent units, (things, 3), in the units that are shown."""
-        scales = {one.name: (one.middle, one.scale) for one in self.columns if not one.is_flag}
+        scales = {column.name: (column.middle, column.scale) for column in self.columns if not column.is_flag}
         moved = [(0.0, 1.0)] * (len(part.scores) - len(scales)) + [*scales.values()]
         values = [middle + scale * own for (middle, scale), own in zip(moved, part.scores, strict=True)]
         shares = np.column_stack([part.shares, part.shares[:, 0]])
