@@ -1,4 +1,4 @@
-"""`StoredMonitor`: what a monitor holds, and its file."""
+"""`StoredMonitor`: the state of a monitor, and its file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TYPE, LAYOUT = "monitor", 8  # type and layout of the file of a monitor
 
 
 class StoredMonitor:
-    """What a monitor holds: what is fixed, all evaluations, alarms, and what is shown."""
+    """State of a monitor: what is held fixed, all evaluations, alarms, and what is shown; and its file."""
 
     alpha: float
     seed: int

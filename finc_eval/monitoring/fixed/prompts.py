@@ -29,14 +29,12 @@ from finc_eval.naming.traits import measure_looks
 from finc_eval.numerics.families import closed_e_values
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, student_quantile
 
-MAX_FIXED = 64  # fixed prompts that are followed: their values of all evaluations are kept
-FIXED_SHOWN, FIXED_EDGE = 8, 72  # prompts whose pictures are shown, and pixels of their longer edge
 MARGIN = 0.2
 """Standard deviations of the reference that a change of fixed prompts must surely exceed: any step of training moves
 all pictures a little, and pairs show it at once. The needed sentence of a monitor is about a shift of .3."""
 
 MAX_STEPS_SHOWN = 24  # steps whose pictures are kept: a page has 192 of them, of about 2 kB
-THINGS = (DISTANCE, *(look.name for look in LOOKS if look.name != MARK))  # what is followed of each picture
+THINGS = (DISTANCE, *(look.name for look in LOOKS if look.name != MARK))  # followed things of each picture
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,8 @@ class FixedPrompts:
         """
         if samples.n < 2:
             raise UsageError(f"{plural(samples.n, 'fixed picture')} cannot be compared pair by pair: give several")
-        k, rows = len(THINGS), np.arange(min(samples.n, MAX_FIXED))
+        # 64: prompts that are followed at most, as their values of all evaluations are kept.
+        k, rows = len(THINGS), np.arange(min(samples.n, 64))
         known = np.array([spreads[name] or np.nan for name in THINGS])
         return cls(
             tuple(names_of_pairs(samples, prompts)[: len(rows)]),
@@ -160,8 +159,9 @@ class FixedPrompts:
             looks = measure_looks(images)[0]
             looks[:, PLACES["saturation"]] = saturation_of(images)
             values[1:] = looks[:, [PLACES[name] for name in THINGS[1:]]].T
-            named = zip(self.names[:FIXED_SHOWN], images, strict=False)
-            shown = {name: thumbnail(np.asarray(image.convert("RGB")), FIXED_EDGE) for name, image in named}
+            # 8 and 72: prompts whose pictures are shown, and pixels of their longer edge.
+            named = zip(self.names[:8], images, strict=False)
+            shown = {name: thumbnail(np.asarray(image.convert("RGB")), 72) for name, image in named}
         rng = np.random.default_rng(len(self.steps))
         scores = [
             score_of_pairs(own, before, rng) if np.isfinite(spread) else np.nan
@@ -202,7 +202,7 @@ class FixedPrompts:
 
     @property
     def course(self) -> FixedCourse:
-        """What is said of the fixed prompts so far."""
+        """The course of the fixed prompts so far."""
         e_values = np.exp(closed_e_values(weigh(self.scores)))
         order = [place for place in np.argsort(-e_values, kind="stable").tolist() if np.isfinite(self.found[place])]
         changes = tuple(self._change(place, float(e_values[place])) for place in order)

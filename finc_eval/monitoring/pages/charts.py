@@ -16,7 +16,7 @@ from finc_eval.report.drawings import Axis, drawing, line, mark, text
 from finc_eval.report.formats import number
 
 WIDTH, HEIGHT = 640, 230  # pixels of a chart: two of them fill a page of 1 400
-LEFT, RIGHT, TOP, AXIS_HEIGHT = 64, 24, 44, 30  # pixels around what is drawn
+LEFT, RIGHT, TOP = 64, 24, 44  # pixels around what is drawn
 
 UNITS = "Shares are in percent of the samples. Anything else is how far it is from {}: in percent, or in σ, the "
 UNITS += "standard deviation of the reference."
@@ -157,7 +157,7 @@ def _upward(values: Sequence[float]) -> Axis:
     low, high = min(values), max(values)
     if high - low < 1e-9 * max(abs(low), abs(high), 1):
         high = low + 1
-    return Axis(low, high, HEIGHT - AXIS_HEIGHT, TOP)
+    return Axis(low, high, HEIGHT - 30, TOP)  # 30: pixels of the numbers of the steps
 
 
 def _tick(up: Axis, tick: float, unit: UnitOfThing) -> Markup:
