@@ -65,7 +65,7 @@ def test_outputs_say_the_same(found, tmp_path):
     for text in (page, back.to_markdown(), back._repr_html_()):
         assert all(finding.name in unescape(text) for finding in found.findings[:3])
     assert page.count('class="drawn course"') == len(found.followed)
-    assert set(found.to_frame().columns) >= {"name", "step", "a", "b", "p_value"}
+    assert set(found.to_frame().columns) >= {"training", "name", "step", "value", "p_value"}
 
 
 @pytest.mark.parametrize(

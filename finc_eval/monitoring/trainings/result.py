@@ -94,9 +94,18 @@ class Trainings(Document):
 
     def _frame_rows(self) -> list[dict[str, Any]]:
         return [
-            {"name": thing.name, "step": step, self.names[0]: first, self.names[1]: second, "p_value": thing.p_value}
+            {
+                "training": training,
+                "name": thing.name,
+                "step": step,
+                "samples": n,
+                "value": value,
+                "p_value": thing.p_value,
+            }
             for thing in self.followed
-            for step, first, second in zip(self.steps, thing.first, thing.second, strict=True)
+            for p_value in [thing.p_value]
+            for name, values in zip(self.names, (thing.first, thing.second), strict=True)
+            for step, n, value in zip(self.steps, self.samples[name], values, strict=True)
         ]
 
     def _summary(self) -> str:
