@@ -94,16 +94,8 @@ class Trainings(Document):
 
     def _frame_rows(self) -> list[dict[str, Any]]:
         return [
-            {
-                "training": training,
-                "name": thing.name,
-                "step": step,
-                "samples": n,
-                "value": value,
-                "p_value": thing.p_value,
-            }
+            {"training": name, "name": thing.name, "step": step, "samples": n, "value": value, "p_value": thing.p_value}
             for thing in self.followed
-            for p_value in [thing.p_value]
             for name, values in zip(self.names, (thing.first, thing.second), strict=True)
             for step, n, value in zip(self.steps, self.samples[name], values, strict=True)
         ]
