@@ -8,7 +8,7 @@ import pytest
 import finc_eval as fe
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.monitoring.trainings.scan import scan_p_values
-from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, steps_of
+from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of
 
 
 def training(seed, change=lambda step, rows: rows, steps=range(0, 800, 100), n=64):
@@ -33,7 +33,7 @@ def test_what_differs_is_dated_and_has_a_size(found):
     assert diversity.since in (300, 400, 500) and diversity.since_interval[0] <= 400 <= diversity.since_interval[1]
     assert diversity.interval[0] <= 1.37 <= diversity.interval[1]  # half of the mean distance of normal samples
     assert diversity.p_value <= 0.05 and diversity.first > diversity.second
-    assert found.steps == tuple(range(0, 800, 100)) and found.samples == {"a": (64,) * 8, "b": (64,) * 8}
+    assert found.steps == tuple(range(0, 800, 100)) and found.samples == ((64,) * 8, (64,) * 8)
 
 
 def test_a_drift_that_both_have_is_not_a_difference():
@@ -113,6 +113,9 @@ def test_steps_of_folders_and_files(tmp_path):
     assert named_trainings([f"{tmp_path}/epoch=1.npy", f"{tmp_path}/epoch=2.npy"]) is None
     assert [*named_trainings([f"a={run}", f"b={run}"])] == ["a", "b"]
     assert [*named_trainings([f"a={run}", f"b={run}"], ["step-200=7"])["b"]] == [7, 100]
+    assert [*pair_steps(run, [100, 150])] == [100] and pair_steps(None, [100]) == {}
+    with pytest.raises(UsageError, match="no pictures of any step"):
+        pair_steps(run, [300])
     for arguments, given in (([f"a={run}"], ()), ([f"a={run}", f"b={run}"], ["final=9"])):
         with pytest.raises(UsageError):
             named_trainings(arguments, given)

@@ -18,7 +18,7 @@ from finc_eval.core.terminal import print_data
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
 from finc_eval.monitoring.steps import order_steps, step_text
-from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, steps_of
+from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps
 
 
 @embeds
@@ -67,13 +67,15 @@ def monitor(
     probability of any alarm, over all steps, is at most 5 %. Draw new seeds at each step.
     """
     trainings = named_trainings(checkpoints, step or ())
-    pairs = {} if fixed is None else steps_of(fixed, step or ())
     steps = order_steps(checkpoints, step or ()) if trainings is None else {}
     if trainings is None and ref is None:
         if len(steps) < 2:
             raise UsageError("one step without --ref has nothing to be compared to: pass --ref, or further steps")
         check_given([*steps.values()])
         ref = steps.pop(min(steps))
+    if trainings is not None and fixed is not None:
+        raise UsageError("--fixed is of one training: follow each of both with its own, or compare them without")
+    pairs = pair_steps(fixed, steps, step or ())
     inputs = {step_text(at): path for at, path in steps.items()}
     for name, samples in {**(trainings or {}), **({"fixed": pairs} if pairs else {})}.items():
         inputs |= {f"{name}, step {step_text(at)}": str(path) for at, path in samples.items()}

@@ -143,7 +143,7 @@ def _fixed_tables(course: Course) -> list[TextTable]:
                 "What has changed": lambda change: change.text,
                 "First evaluation": lambda change: _write(units, change.name, change.first),
                 "Last evaluation": lambda change: _write(units, change.name, change.now),
-                "Change of a prompt": lambda change: units[change.name].write_range(change.interval),
+                "Change of a prompt": lambda change: _write_range(units, change.name, change.interval),
                 "Evidence": lambda change: f"{change.e_value:.2g}",
             },
             course.fixed.changes,
@@ -154,6 +154,10 @@ def _fixed_tables(course: Course) -> list[TextTable]:
             "prompts were from each other. A change counts if it is more than a fifth of the spread of the reference.",
         )
     ]
+
+
+def _write_range(units: Mapping[str, UnitOfThing], name: str, interval: tuple[float, float]) -> str:
+    return units[name].write_range(interval) if name in units else "–"
 
 
 def _distances(course: Course) -> TextTable:

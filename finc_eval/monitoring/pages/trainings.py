@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from markupsafe import Markup
 
 from finc_eval.core.words import join_words, plural
+from finc_eval.findings.finding import Finding
 from finc_eval.monitoring.followed import label_of, start_text
 from finc_eval.monitoring.pages.charts import UNITS, Curve, MarkedChange, UnitOfThing, chart
 from finc_eval.monitoring.steps import step_text
@@ -52,7 +53,7 @@ def outline(result: Trainings) -> Outline:
         kind="two trainings",
         title=" and ".join(result.names),
         says=says(result),
-        sets={name: sum(counts) for name, counts in result.samples.items()},
+        sets={name: sum(counts) for name, counts in zip(result.names, result.samples, strict=True)},
         signatures=[],
         call="fe.compare_trainings({…}, reference)",
         tables=[_differences(result), _things(result), _steps(result)],
@@ -66,19 +67,19 @@ def _differences(result: Trainings) -> TextTable:
     by_text = {difference.text: difference for difference in result.differences}
     first, second = result.names
 
-    def said(finding_text: str) -> TrainingDifference:
-        return by_text[finding_text]
+    def of_difference(write: Callable[[TrainingDifference], str]) -> Callable[[Finding], str]:
+        return lambda finding: write(by_text[finding.text]) if finding.text in by_text else "–"
 
     return TextTable.of(
         "Differences",
         {
             "What": lambda finding: finding.name,
-            "Since step": lambda finding: start_text(said(finding.text).since, said(finding.text).since_interval),
+            "Since step": of_difference(lambda found: start_text(found.since, found.since_interval)),
             "What differs": lambda finding: finding.text,
-            first: lambda finding: units[said(finding.text).name].write(said(finding.text).first),
-            second: lambda finding: units[said(finding.text).name].write(said(finding.text).second),
-            "Difference": lambda finding: units[said(finding.text).name].write_range(said(finding.text).interval),
-            "p-value": lambda finding: p_value(said(finding.text).p_value),
+            first: of_difference(lambda found: units[found.name].write(found.first)),
+            second: of_difference(lambda found: units[found.name].write(found.second)),
+            "Difference": of_difference(lambda found: units[found.name].write_range(found.interval)),
+            "p-value": of_difference(lambda found: p_value(found.p_value)),
             "What follows from it": lambda finding: join_words(finding.explains) or "–",
             "Samples": lambda finding: ", ".join(finding.ids[:NAMED]) or "–",
         },
@@ -114,10 +115,9 @@ def _values(thing: FollowedByBoth) -> tuple[tuple[float | None, ...], tuple[floa
 
 
 def _steps(result: Trainings) -> TextTable:
-    counts = [result.samples[name] for name in result.names]
     rows = [
         [step_text(step), *(f"{count:,}" for count in own), number(apart)]
-        for step, *own, apart in zip(result.steps, *counts, result.apart, strict=True)
+        for step, *own, apart in zip(result.steps, *result.samples, result.apart, strict=True)
     ]
     titles = [f"Samples of {name}" for name in result.names]
     return TextTable("Steps that both have", ["Step", *titles, "Distance in φ between both"], rows)
@@ -125,7 +125,8 @@ def _steps(result: Trainings) -> TextTable:
 
 def _units(result: Trainings) -> dict[str, UnitOfThing]:
     """Return the unit of each thing; scores are measured from the second training at its first step."""
-    return {thing.name: UnitOfThing(thing.name, thing.second[0], thing.spread) for thing in result.followed}
+    known = {thing.name: UnitOfThing(thing.name, thing.second[0], thing.spread) for thing in result.followed}
+    return {difference.name: UnitOfThing(difference.name, None, None) for difference in result.differences} | known
 
 
 def page(result: Trainings, _: Mapping[str, Any]) -> str:

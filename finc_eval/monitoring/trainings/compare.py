@@ -208,16 +208,14 @@ class Both:
     def _write(
         self, found: Mapping[str, TrainingDifference], findings: tuple[Finding, ...], p_values: Mapping[str, float]
     ) -> Trainings:
+        counts = self.shared.samples
         courses, names = np.array(self.shared.shown), self.monitor.names
         spreads = spreads_of(names, self.monitor.history, self.monitor.columns)
         kept = [name for name in p_values if name not in self.monitor.basis.unions or name in found]
         return Trainings(
             self.names,
             tuple(self.steps),
-            {
-                name: tuple(counts)
-                for name, counts in zip(self.names, np.array(self.shared.samples).T.tolist(), strict=True)
-            },
+            (tuple(first for first, _ in counts), tuple(second for _, second in counts)),
             tuple(
                 FollowedByBoth(
                     name,

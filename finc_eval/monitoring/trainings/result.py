@@ -69,7 +69,7 @@ class Trainings(Document):
     Attributes:
         names: names of both trainings.
         steps: steps that both have.
-        samples: number of samples of each training at each step, by its name.
+        samples: number of samples at each step, of the first training and of the second.
         followed: all followed things that have samples.
         differences: things in which the trainings differ, causes and what follows from them; the probability that any
             is false is `alpha` at most.
@@ -84,7 +84,7 @@ class Trainings(Document):
 
     names: tuple[str, str]
     steps: tuple[float, ...]
-    samples: dict[str, tuple[int, ...]]
+    samples: tuple[tuple[int, ...], tuple[int, ...]]
     followed: tuple[FollowedByBoth, ...]
     differences: tuple[TrainingDifference, ...]
     findings: tuple[Finding, ...]
@@ -96,8 +96,8 @@ class Trainings(Document):
         return [
             {"training": name, "name": thing.name, "step": step, "samples": n, "value": value, "p_value": thing.p_value}
             for thing in self.followed
-            for name, values in zip(self.names, (thing.first, thing.second), strict=True)
-            for step, n, value in zip(self.steps, self.samples[name], values, strict=True)
+            for name, counts, values in zip(self.names, self.samples, (thing.first, thing.second), strict=True)
+            for step, n, value in zip(self.steps, counts, values, strict=True)
         ]
 
     def _summary(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError, check_finite
 from finc_eval.core.places import is_url
-from finc_eval.monitoring.steps import order_steps
+from finc_eval.monitoring.steps import order_steps, step_text
 from finc_eval.samples.files import is_hidden
 
 FILES = (".npy", ".npz", ".h5", ".hdf5", ".zip", ".tar", ".parquet")  # files that have the samples of a step
@@ -32,8 +32,12 @@ def steps_of(training: str | Path | Mapping[float, object], given: Collection[st
         raise UsageError(
             f"a training must be a folder or samples by step, got {type(training).__name__}: give {{step: samples}}"
         )
-    found: dict[float, object] = {**order_steps(_list_steps(Path(training)), given)}
-    return found
+    return {**_order(_list_steps(Path(training)), given)}
+
+
+def _order(paths: Sequence[str], given: Collection[str]) -> dict[float, str]:
+    """Return paths by their step; steps that are given by hand for other paths are left out."""
+    return order_steps(paths, [step for step in given if any(step.rpartition("=")[0] in path for path in paths)])
 
 
 def _list_steps(path: Path) -> list[str]:
@@ -77,7 +81,24 @@ def named_trainings(arguments: Sequence[str], given: Collection[str] = ()) -> di
         wanted = step.rpartition("=")[0]
         if not any(wanted in path for paths in listed.values() for path in paths):
             raise UsageError(f"--step {step} fits no step of either training: name one of {listed[names[0]][0]}, …")
-    return {
-        name: {**order_steps(paths, [step for step in given if any(step.rpartition("=")[0] in path for path in paths)])}
-        for name, paths in listed.items()
-    }
+    return {name: {**_order(paths, given)} for name, paths in listed.items()}
+
+
+def pair_steps(fixed: str | None, steps: Collection[float], given: Collection[str] = ()) -> dict[float, object]:
+    """Return the pictures of fixed prompts of each step, from a folder of steps; nothing without a folder.
+
+    Args:
+        fixed: the folder.
+        steps: steps of the training.
+        given: steps that are given by hand, as NAME=N.
+
+    Raises:
+        UsageError: none of its steps is a step of the training.
+    """
+    found = {} if fixed is None else steps_of(fixed, given)
+    if found and not {*found} & {*steps}:
+        raise UsageError(
+            f"--fixed {fixed} has no pictures of any step that is followed: it has the step "
+            f"{step_text(min(found))}, and the training {', '.join(map(step_text, sorted(steps)[:3])) or 'none'}"
+        )
+    return {step: found[step] for step in steps if step in found}
