@@ -98,3 +98,14 @@ def test_nothing_is_said_of_pairs_that_hardly_change():
         monitor.update(step, rng.normal(size=(24, 4)), fixed=fixed * (1 + 0.002 * step))
     course = monitor.result.fixed
     assert course.changes == () and say_fixed(course) == "" and course.moved[0] == 0 < course.moved[-1] < 0.02
+
+
+def test_pictures_by_prompt_are_paired_by_their_prompts_and_a_step_counts_once():
+    rng = np.random.default_rng(4)
+    images = rng.integers(0, 256, (60, 16, 16, 3), dtype=np.uint8)
+    monitor = fe.Monitor(images[:44], extractor="pixels")
+    for step, order in ((0, (0, 1, 2)), (1, (2, 0, 1))):
+        monitor.update(step, images[44:56], fixed={f"prompt {place}": images[56 + place] for place in order})
+    known = monitor.fixed_prompts
+    assert known.names == ("prompt 0", "prompt 1", "prompt 2") and known.moved.tolist() == [0, 0]
+    assert monitor._with_fixed(1, dict.fromkeys(known.names, images[56])) is known

@@ -136,7 +136,7 @@ class FixedPrompts:
     def with_step(
         self, step: float, samples: Embeddings, prompts: Sequence[str] | None, basis: Basis, alpha: float, run: Run
     ) -> FixedPrompts:
-        """Return the same with an evaluation.
+        """Return the same with an evaluation; a step that it has already changes nothing.
 
         Args:
             step: its step.
@@ -149,6 +149,8 @@ class FixedPrompts:
         Raises:
             IncompatibleError: the samples are not of the same prompts.
         """
+        if len(self.steps) and step <= self.steps[-1]:
+            return self
         rows = self._rows_of(names_of_pairs(samples, prompts))
         embedded = samples.rows_at(rows).cpu()
         values = np.full((len(THINGS), len(rows)), np.nan)

@@ -148,10 +148,11 @@ def _fixed_tables(course: Course) -> list[TextTable]:
             },
             course.fixed.changes,
             words=["What has changed"],
-            nothing="Nothing has changed by more than a fifth of the spread of the reference.",
+            nothing="Nothing has surely changed by more than a fifth of the spread of the reference.",
             legend=f"{plural(len(course.fixed.prompts), 'prompt')} at {plural(len(course.fixed.steps), 'step')}, "
             f"compared pair by pair. On average a picture is now {moved} times as far from its first picture as two "
-            "prompts were from each other. A change counts if it is more than a fifth of the spread of the reference.",
+            "prompts were from each other. A change counts if it is surely more than a fifth of the spread of the "
+            f"reference; any is false with probability {course.alpha:g} at most.",
         )
     ]
 
