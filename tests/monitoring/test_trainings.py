@@ -52,6 +52,14 @@ def test_repeats_are_said_of_the_training_that_has_them():
     assert "samples are more diverse" not in [one.name for one in found.findings]  # it follows from the repeats
 
 
+@pytest.mark.parametrize("noise", [0, 1e-3])
+def test_trainings_with_the_same_seeds_do_not_differ_in_repeats(noise):
+    a, rng = training(1), np.random.default_rng(4)
+    same = {step: rows + noise * rng.normal(size=rows.shape) for step, rows in a.items()}
+    found = fe.compare_trainings({"a": a, "b": same}, REFERENCE)
+    assert found.differences == () and sum("the same seeds" in text for text in found.warnings) == 1
+
+
 def test_the_first_step_of_the_first_training_is_the_reference_by_default():
     found = fe.compare_trainings({"a": training(1), "b": training(2)})
     assert found.steps == tuple(range(100, 800, 100)) and any("only b" in text for text in found.warnings)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Self
 
 import numpy as np
+from PIL import Image
 
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.stored import StoredFile
@@ -153,17 +154,8 @@ class FixedPrompts:
             return self
         rows = self._rows_of(names_of_pairs(samples, prompts))
         embedded = samples.rows_at(rows).cpu()
-        values = np.full((len(THINGS), len(rows)), np.nan)
-        values[0] = basis.distances(embedded, run)
         images = samples.images_at(rows)
-        shown: dict[str, Thumbnail] = {}
-        if images is not None:
-            looks = measure_looks(images)[0]
-            looks[:, PLACES["saturation"]] = saturation_of(images)
-            values[1:] = looks[:, [PLACES[name] for name in THINGS[1:]]].T
-            # 8 and 72: prompts whose pictures are shown, and pixels of their longer edge.
-            named = zip(self.names[:8], images, strict=False)
-            shown = {name: thumbnail(np.asarray(image.convert("RGB")), 72) for name, image in named}
+        values, shown = _measure(images, basis.distances(embedded, run)), _thumbnails(self.names, images)
         rng = np.random.default_rng(len(self.steps))
         scores = [
             score_of_pairs(own, before, rng) if np.isfinite(spread) else np.nan
@@ -261,6 +253,23 @@ def change_interval(first: Array, now: Array) -> tuple[float, float]:
         return -np.inf, np.inf
     half = student_quantile(len(apart) - 1, DEFAULT_CONFIDENCE) * float(apart.std(ddof=1)) / len(apart) ** 0.5
     return float(apart.mean()) - half, float(apart.mean()) + half
+
+
+def _measure(images: Sequence[Image.Image] | None, distances: Array) -> Array:
+    """Return the values of all things, shape (k, n), from pictures, and distances of embeddings to the reference."""
+    values = np.full((len(THINGS), len(distances)), np.nan)
+    values[0] = distances
+    if images is not None:
+        looks = measure_looks(images)[0]
+        looks[:, PLACES["saturation"]] = saturation_of(images)
+        values[1:] = looks[:, [PLACES[name] for name in THINGS[1:]]].T
+    return values
+
+
+def _thumbnails(names: Sequence[str], images: Sequence[Image.Image] | None) -> dict[str, Thumbnail]:
+    # 8 and 72: prompts whose pictures are shown, and pixels of their longer edge.
+    named = zip(names[:8], images or (), strict=False)
+    return {name: thumbnail(np.asarray(image.convert("RGB")), 72) for name, image in named}
 
 
 def _is_beyond(first: Array, now: Array, spread: float) -> bool:

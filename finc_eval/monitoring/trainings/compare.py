@@ -91,7 +91,7 @@ def compare_trainings(
     for step in steps:
         both.add(step, first[step], second[step])
     both.warnings += _say_alone(names, first, second)
-    for sentence in both.warnings:
+    for sentence in dict.fromkeys(both.warnings):
         warnings.warn(sentence, stacklevel=2)
     return both.result
 
@@ -120,6 +120,12 @@ class Both:
             reference = self.monitor.seen.reference[: len(part.traces)]
             same = say_same_seeds(step, part.traces, earlier, reference, self.monitor.basis)
             self.warnings += [*notes, *([f"{name}: {same}"] if same else [])]
+        if is_complete and self.shared.have_same_seeds(parts[0], parts[1]):
+            own, other = self.names
+            self.warnings.append(
+                f"samples of {own} show those of {other}, as of the same seeds: at these steps repeats are not "
+                "compared, and other p-values are too large; draw new seeds for each training"
+            )
         if is_complete:
             self.last = self.shared.add(parts[0], parts[1], self.monitor.seed)
             self.steps.append(float(step))

@@ -14,7 +14,7 @@ from finc_eval.monitoring.evaluations import RECENT, EvaluationPart, means_of, s
 from finc_eval.monitoring.evidence.change_points import ChangePoint, estimate_change
 from finc_eval.monitoring.exchange import BINS, Array, Counts, bins_of, score_of_ranks, score_of_shares
 from finc_eval.monitoring.measuring import with_repeats
-from finc_eval.monitoring.seen import SeenRepeats
+from finc_eval.monitoring.seen import SeenRepeats, SeenSamples
 
 NO_DIFFERENCE = np.array([0.0, 1e12])
 """Reference of a difference: before it begins, both trainings are the same. The weight stands for certainty."""
@@ -49,7 +49,9 @@ class SharedSteps:
     def add(self, first: EvaluationPart, second: EvaluationPart, seed: int) -> tuple[EvaluationPart, EvaluationPart]:
         """Add a step, and return its parts with their repeats.
 
-        Under the null hypothesis, the samples of the first training are a random part of the samples of both.
+        Under the null hypothesis, the samples of the first training are a random part of the samples of both. If both
+        trainings have the same seeds, pairs of one seed lie in both parts: then repeats, which pairs make, say nothing.
+        All other scores are smaller than without such pairs.
         """
         rng, none = np.random.default_rng([seed, len(self.scores)]), np.empty((0, TRACES))
         nothing = SeenRepeats.of(none, self.basis.repeat)
@@ -60,7 +62,7 @@ class SharedSteps:
             rng.bit_generator.state = draws  # random parts of a bag serve all scores whose bags have one size
             of_scores.append(score_of_ranks(bins_of(own), np.bincount(bins_of(before), minlength=BINS), rng))
         scores = np.concatenate([score_of_shares(first.shares, second.shares, rng), of_scores])
-        scores[[*repeats]] = [*repeats.values()]
+        scores[[*repeats]] = np.nan if self.have_same_seeds(first, second) else [*repeats.values()]
         self.scores.append(scores)
         parts = (first, second)
         self.shown.append(means_of(np.array([part.sums for part in parts])))
@@ -69,6 +71,11 @@ class SharedSteps:
         self.shared = [*self.shared, np.array([part.shared for part in parts])][-RECENT:]
         self.apart.append(squared_distance(*(np.append(part.phi, part.n) for part in parts)))
         return first, second
+
+    def have_same_seeds(self, first: EvaluationPart, second: EvaluationPart) -> bool:
+        """Return whether samples of the first training show those of the second, more often than either repeats."""
+        seen = SeenSamples.of(second.traces, self.basis.repeat)
+        return bool(len(first.traces) and seen.in_reference(first.traces).any())
 
     def _units_of(self, part: EvaluationPart) -> Array:
         """Return sums, numbers, and sums of squares of independent units, (things, 3), in the units that are shown."""
