@@ -34,6 +34,7 @@ from finc_eval.comparison.score_pass import score_sets
 from finc_eval.comparison.sets_test import sets_p_value, unit_features
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.run import Run
+from finc_eval.embeddings.stored import turned
 from finc_eval.findings import visible
 from finc_eval.naming import measured
 from finc_eval.naming.looks import find_looks
@@ -128,13 +129,25 @@ def likeness_once(image):
     return likeness((image.size, image.convert("RGB").tobytes()))
 
 
+TURNED = {}  # embeddings of pictures upside down, by their size and pixels
+
+
+def turned_once(turner, images):
+    """Embed pictures upside down; a picture that many draws share is embedded once."""
+    keys = [(image.size, image.convert("RGB").tobytes()) for image in images]
+    if new := {key: image for key, image in zip(keys, images, strict=True) if key not in TURNED}:
+        TURNED.update(zip(new, EMBED(turner, [*new.values()]), strict=True))
+    return np.stack([TURNED[key] for key in keys])
+
+
 def remember_pictures():
-    """Let looks and likeness of a picture be measured once."""
+    """Let looks and likeness of a picture be measured once, and a picture be embedded upside down once."""
     measured.measure_looks = visible.measure_looks = measure_once
     measured.measure_likeness = likeness_once
+    turned.Turner._embed = turned_once
 
 
-MEASURE, LIKENESS = measured.measure_looks, measured.measure_likeness
+MEASURE, LIKENESS, EMBED = measured.measure_looks, measured.measure_likeness, turned.Turner._embed
 
 
 def looks_alone(regime, seed):

@@ -1,11 +1,14 @@
 """Scores of pictures by a classifier of their cells, fitted on other pictures, for all permutations of labels at once.
 
 With f_ip the numbers of window p of picture i, centered, h_i = Σ_p f_ip, and w_i the weight of i in the difference of
-both sets, a ridge regression without the pictures of fold k has the coefficients
+both sets, a ridge regression that leaves out the labels of the pictures L(i) that are left out with i has the
+coefficients
 
-    β_k = (G + λ·tr(G)/D·I)⁻¹ · Σ_{i ∉ k} w_i·h_i,   G = Σ_{i ∉ k} Σ_p f_ip·f_ipᵀ,
+    β_i = A · Σ_{j ∉ L(i)} w_j·h_j,   A = (G + λ·tr(G)/D·I)⁻¹,   G = Σ_j Σ_p f_jp·f_jpᵀ,
 
-which are linear in w: all permutations are columns of one right side. The score of a window is s_ip = f_ip·β_k(i).
+which are linear in w: all permutations are columns of one right side. G knows no label, so that it is of all pictures.
+The score of a window is s_ip = f_ip·β_i. Of forty faults in 150 against 150 pictures, 64 % were found so, and 54 %
+where fifths of the pictures were left out (80 draws, cells alone).
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from finc_eval.local_evidence.inputs import Indices, grid_of
-from finc_eval.local_evidence.permutations import FOLDS, Array, Permutations, Scores
+from finc_eval.local_evidence.permutations import Array, Permutations, Scores
 
-RIDGE = 0.003  # λ, in parts of the mean eigenvalue of G
+RIDGE = 0.03
+"""λ, in parts of the mean eigenvalue of G: .003 to 1 find 62 to 68 % of forty faults (150 against 150 photographs)."""
 
 SQUARES = 10.0  # mean sum of squares of the numbers of a window; its place, in −1 … 1, has at most 3 beside them
 
@@ -34,7 +38,7 @@ class CellScores:
     """Scores of pictures, under the labels as they are and permuted.
 
     Attributes:
-        mean: mean score of the windows, shape (1 + r, n), less the median of its fold and in units of its deviation.
+        mean: mean score of the windows, shape (1 + r, n), less the median and in units of the deviation.
         high: mean of the three highest windows, in the same way.
         low: mean of the three lowest.
         windows: how far each window is from the usual score of a picture, by the labels as they are, for rows of
@@ -53,42 +57,83 @@ class Windows:
 
     Attributes:
         cells: cells of both sets, with their scale and mean.
-        coefficients: coefficients β without each fold, shape (folds, c + 3).
-        folds: number of the fold of each sample, shape (n,).
-        usual: median and deviation of "high" by fold, shape (2, folds).
+        classifier: classifier by these labels, whose right side has one column.
+        usual: median and deviation of "high".
     """
 
     cells: CenteredCells
-    coefficients: Scores
-    folds: Indices
-    usual: Array
+    classifier: Classifier
+    usual: tuple[float, float]
 
     def heat(self, place: int) -> Array:
-        """Return the scores of the windows of a sample, shape (g, g), in units of the deviation of its fold.
+        """Return the scores of the windows of a sample, shape (g, g), in units of the deviation of pictures.
 
         Of three grids, each window has its score farthest from 0.
         """
-        fold = self.folds[place]
-        scores = self.cells.rows(np.array([place]))[0] @ self.coefficients[fold] / self.usual[1, fold]
+        places = np.array([place])
+        scores = self.classifier.score(self.cells.rows(places), places)[0, :, 0] / self.usual[1]
         grids, side = grid_of(len(scores))
         by_time = scores.reshape(grids, side * side)
         farthest = np.take_along_axis(by_time, np.abs(by_time).argmax(0)[None], 0)
         return np.asarray(farthest.reshape(side, side), np.float64)
 
     def high_of(self, values: NDArray[np.int8]) -> Array:
-        """Return "high" of the pictures of a further set, (m,), from cells, (m, w, c), by each classifier in turn."""
-        cells, folds = replace(self.cells, values=values), fold_in_turn(len(values))
+        """Return "high" of the pictures of a further set, (m,), from cells, (m, w, c)."""
+        cells, coefficients = replace(self.cells, values=values), self.classifier.coefficients
         found = np.empty(len(values))
         for part, numbers in cells.portions(np.arange(len(values)), 4 * PORTION):
-            scores = np.einsum("kwc,kc->kw", numbers, self.coefficients[folds[part]])
-            found[part] = _outer(scores[..., None])[:, 0]
-        center, spread = self.usual[:, folds]
+            found[part] = _outer(numbers @ coefficients)[:, 0]
+        center, spread = self.usual
         return np.asarray((found - center) / spread)
 
 
-def fold_in_turn(count: int) -> Indices:
-    """Return the fold whose classifier and threshold a picture of a further set is given, for each, shape (count,)."""
-    return np.arange(count) % FOLDS
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """Ridge regressions for all permutations, from which the labels of some pictures can be left out.
+
+    Attributes:
+        solved: A·h_i of each picture, shape (c + 3, n).
+        weights: weights of the pictures under each permutation, shape (1 + r, n).
+        apart: number of what is left out together, for each picture, shape (n,).
+        coefficients: coefficients β by all labels, shape (c + 3, 1 + r).
+    """
+
+    solved: Scores
+    weights: Scores
+    apart: Indices
+    coefficients: Scores
+
+    @classmethod
+    def fit(cls, cells: CenteredCells, permuted: Permutations) -> Classifier:
+        """Fit on all pictures."""
+        width = len(cells.mean)
+        product, sums = np.zeros((width, width)), np.empty((len(permuted.rows), width), np.float32)
+        for part, numbers in cells.portions(np.arange(len(permuted.rows)), 4 * PORTION):
+            flat = numbers.reshape(-1, width)
+            product += flat.T @ flat
+            sums[part] = numbers.sum(1)
+        product.flat[:: width + 1] += max(RIDGE * np.trace(product) / width, 1e-9)
+        solved = cho_solve(cho_factor(product), sums.T).astype(np.float32)
+        return cls(solved, permuted.weights, permuted.apart, solved @ permuted.weights.T)
+
+    def score(self, numbers: Scores, places: Indices) -> Scores:
+        """Return scores of windows, (k, w, 1 + r), without the labels of what is left out with their picture.
+
+        Args:
+            numbers: numbers of the windows of some pictures, shape (k, w, c + 3).
+            places: places of these pictures, shape (k,).
+        """
+        flat = numbers.reshape(-1, numbers.shape[2])
+        others = np.flatnonzero(np.isin(self.apart, self.apart[places]))
+        by_other = (flat @ self.solved[:, others]).reshape(*numbers.shape[:2], -1)
+        by_other *= self.apart[places, None, None] == self.apart[others]
+        scores = flat @ self.coefficients
+        scores -= by_other.reshape(len(flat), -1) @ self.weights[:, others].T
+        return scores.reshape(*numbers.shape[:2], -1)
+
+    def first(self) -> Classifier:
+        """Return the classifier by the labels as they are."""
+        return replace(self, weights=self.weights[:1], coefficients=self.coefficients[:, :1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,43 +188,22 @@ def _places(side: int) -> Scores:
 
 
 def score_cells(values: NDArray[np.int8], permuted: Permutations) -> CellScores:
-    """Score pictures by classifiers of the other folds, for all permutations.
+    """Score pictures by classifiers that know the labels of other pictures, for all permutations.
 
     Args:
         values: cells of both sets in the order of `permuted`, shape (n, w, c).
-        permuted: labels and folds.
+        permuted: labels, and what is left out together.
     """
     cells = CenteredCells.of(values)
-    coefficients = fit_folds(cells, permuted)
+    classifier = Classifier.fit(cells, permuted)
     raw = np.empty((3, *permuted.is_gen.shape), np.float32)
-    for fold, beta in enumerate(coefficients):
-        for part, numbers in cells.portions(np.flatnonzero(permuted.folds == fold), PORTION):
-            scores = (numbers.reshape(-1, numbers.shape[2]) @ beta).reshape(*numbers.shape[:2], -1)
-            for into, summary in zip(raw, (scores.mean(1), _outer(scores), -_outer(-scores)), strict=True):
-                into[:, part] = summary.T
+    for part, numbers in cells.portions(np.argsort(permuted.apart, kind="stable"), PORTION):
+        scores = classifier.score(numbers, part)
+        for into, summary in zip(raw, (scores.mean(1), _outer(scores), -_outer(-scores)), strict=True):
+            into[:, part] = summary.T
     mean, high, low = raw
-    usual = [standardize_folds(score, permuted.folds) for score in raw][1]
-    windows = Windows(cells, np.stack([beta[:, 0] for beta in coefficients]), permuted.folds, usual)
-    return CellScores(mean, high, low, windows)
-
-
-def fit_folds(cells: CenteredCells, permuted: Permutations) -> list[Scores]:
-    """Return the coefficients β without each fold, under all permutations, each of shape (c + 3, 1 + r)."""
-    width = len(cells.mean)
-    products, sums = np.zeros((FOLDS, width, width)), np.empty((len(permuted.rows), width), np.float32)
-    for fold, product in enumerate(products):
-        for part, numbers in cells.portions(np.flatnonzero(permuted.folds == fold), 4 * PORTION):
-            flat = numbers.reshape(-1, width)
-            product += flat.T @ flat
-            sums[part] = numbers.sum(1)
-    coefficients = []
-    for fold in range(FOLDS):
-        others = permuted.folds != fold
-        product = products.sum(0) - products[fold]
-        product.flat[:: width + 1] += max(RIDGE * np.trace(product) / width, 1e-9)
-        right = sums[others].T @ permuted.weights[:, others].T
-        coefficients.append(cho_solve(cho_factor(product), right).astype(np.float32))
-    return coefficients
+    usual = [standardize(score) for score in raw][1]
+    return CellScores(mean, high, low, Windows(cells, classifier.first(), usual))
 
 
 def _outer(scores: Scores) -> Scores:
@@ -197,21 +221,15 @@ def _outer(scores: Scores) -> Scores:
     return np.asarray(kept.mean(0))
 
 
-def standardize_folds(scores: Scores, folds: Indices) -> Array:
-    """Center scores, (1 + r, n), by the median of their fold and divide them by its deviation, in place.
+def standardize(scores: Scores) -> tuple[float, float]:
+    """Center scores, (1 + r, n), by their medians and divide them by their deviations, in place.
 
     Returns:
-        Medians and deviations of the first row, shape (2, folds).
+        Median and deviation of the first row.
     """
-    usual = np.stack([np.zeros(FOLDS), np.ones(FOLDS)])
-    for fold in range(FOLDS):
-        own = folds == fold
-        if not own.any():
-            continue
-        part = scores[:, own]
-        spread = part.std(1, keepdims=True)
-        spread[spread == 0] = 1
-        center = np.median(part, axis=1, keepdims=True)
-        scores[:, own] = (part - center) / spread
-        usual[:, fold] = center[0, 0], spread[0, 0]
-    return usual
+    spread = scores.std(1, keepdims=True)
+    spread[spread == 0] = 1
+    center = np.median(scores, axis=1, keepdims=True)
+    scores -= center
+    scores /= spread
+    return float(center[0, 0]), float(spread[0, 0])

@@ -15,13 +15,13 @@ from finc_eval.local_evidence.looked import look
 from finc_eval.local_evidence.permutations import permute
 from finc_eval.local_evidence.result import LocalEvidence
 from finc_eval.local_evidence.stated import state_parts
-from finc_eval.local_evidence.statistics import adjusted_p
+from finc_eval.local_evidence.statistics import joint_p
 
 PERMUTATIONS = 499
 """Random permutations behind a p-value: a p-value of .05 has a standard error of .01."""
 
 LEAST_UNITS = 20
-"""Independent samples of each set below which nothing is tested: 4/5 of fewer teach a classifier hardly any part."""
+"""Independent samples of each set below which nothing is tested: fewer teach a classifier hardly any part."""
 
 
 def find_local(
@@ -60,7 +60,7 @@ def find_local(
     looked = replace(look(arrays, gen, ref, permuted), others=tuple(others))
     if not looked.statistics:
         return None
-    p_value = adjusted_p(looked.statistics, looked.statistics)
+    p_value = joint_p(looked.statistics)
     return LocalEvidence(p_value, tuple(state_parts(looked)), tuple(arrays), permutations, gen.n, ref.n)
 
 

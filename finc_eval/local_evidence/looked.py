@@ -14,6 +14,7 @@ from finc_eval.local_evidence.inputs import Indices, LocalInput
 from finc_eval.local_evidence.orientation import Oriented
 from finc_eval.local_evidence.pairs import find_pairs, pair_statistics
 from finc_eval.local_evidence.permutations import Permutations, Scores
+from finc_eval.local_evidence.placed_scores import MOST_SAMPLES, score_places
 from finc_eval.local_evidence.statistics import LocalStatistic, cell_statistics, likeness_statistics
 from finc_eval.naming.near_pairs import NearPairs
 
@@ -59,6 +60,8 @@ def look(arrays: Mapping[str, NDArray[Any]], gen: LocalInput, ref: LocalInput, p
     cells = score_cells(given["cells"], permuted) if "cells" in given else None
     if cells is not None:
         statistics += cell_statistics((cells.mean, cells.high, cells.low), permuted)
+        few = permuted.restricted(np.arange(min(len(permuted.rows), MOST_SAMPLES)))  # units are in random order
+        statistics += cell_statistics([score_places(given["cells"][: len(few.rows)], few)], few, ["average"])
     likeness = given.get("likeness")
     if likeness is not None:
         statistics += likeness_statistics(likeness, permuted)

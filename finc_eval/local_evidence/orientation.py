@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.local_evidence.cell_scores import fold_in_turn
 from finc_eval.local_evidence.inputs import Indices
-from finc_eval.local_evidence.permutations import FOLDS, Array, Permutations, Scores
+from finc_eval.local_evidence.permutations import FOLDS, Array, Permutations, Scores, fold_in_turn
 from finc_eval.local_evidence.statistics import LocalStatistic, on_both_sides
 
 SURELY = 0.6

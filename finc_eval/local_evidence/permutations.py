@@ -14,7 +14,7 @@ Scores = NDArray[np.float32]
 
 TINY = 1e-12  # sum of weights of a label without samples
 
-FOLDS = 5  # parts of the units: a classifier of four of them scores the fifth
+FOLDS = 5  # parts of the units: what four of them say of a threshold or of "upright" judges the fifth
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,8 @@ class Permutations:
         is_gen: whether each sample has the label of the generated set, the first row as it is, shape (1 + r, n).
         weights: weight w of each sample in the difference of the sets, shape (1 + r, n).
         starts: place of the first sample of each unit, shape (u,).
+        apart: number of what is left out together where a sample is judged by the labels of others, shape (n,): its
+            unit, or its block where there are many.
         folds: number of the fold of each sample, shape (n,).
     """
 
@@ -39,6 +41,7 @@ class Permutations:
     is_gen: NDArray[np.bool_]
     weights: Scores
     starts: Indices
+    apart: Indices
     folds: Indices
 
     @property
@@ -72,7 +75,7 @@ class Permutations:
             weights /= np.where(of_set, np.maximum(total, TINY), 1)
         units = np.searchsorted(self.starts, places, side="right") - 1
         starts = np.unique(units, return_index=True)[1]
-        return Permutations(self.rows[places], is_gen, weights, starts, self.folds[places])
+        return Permutations(self.rows[places], is_gen, weights, starts, self.apart[places], self.folds[places])
 
     @property
     def spread(self) -> Array:
@@ -112,7 +115,12 @@ def permute(gen: LocalInput, ref: LocalInput, seed: int, draws: int) -> Permutat
     apart = block if len(found) >= 2 * FOLDS else of_sample
     folds = (rng.permutation(apart.max() + 1) % FOLDS)[apart]
     labels = _draw_labels(is_gen[rows[starts]], block[starts], rng, draws)[:, of_sample]
-    return Permutations(rows, labels, _weigh(labels, block), starts, folds)
+    return Permutations(rows, labels, _weigh(labels, block), starts, apart, folds)
+
+
+def fold_in_turn(count: int) -> Indices:
+    """Return the fold whose threshold a sample of a further set is given, for each, shape (count,)."""
+    return np.arange(count) % FOLDS
 
 
 def _of_both(rows: Indices, blocks: Indices, is_gen: NDArray[np.bool_]) -> Indices:

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.local_evidence.cell_scores import fold_in_turn
 from finc_eval.local_evidence.inputs import Indices
 from finc_eval.local_evidence.looked import Looked
 from finc_eval.local_evidence.orientation import MOST_UPRIGHT
 from finc_eval.local_evidence.pairs import COPIES, copies_of_reference, repeats_in
 from finc_eval.local_evidence.parts import flag, share_of
-from finc_eval.local_evidence.permutations import Array
+from finc_eval.local_evidence.permutations import Array, fold_in_turn
 from finc_eval.local_evidence.result import SHOWN, UPSIDE_DOWN, LocalPart, PartKind, Side
 from finc_eval.local_evidence.statistics import Claim, LocalStatistic, adjusted_p
 from finc_eval.naming.likeness import LIKENESS

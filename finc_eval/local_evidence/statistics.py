@@ -59,9 +59,13 @@ def compare_scores(scores: Scores, permuted: Permutations) -> tuple[Array, list[
     return permuted.differ(ranks), highest, lowest
 
 
-def cell_statistics(scores: Sequence[Scores], permuted: Permutations) -> Iterator[LocalStatistic]:
-    """Yield seven statistics of each of the scores "mean", "high" and "low" of cells."""
-    claims: tuple[Claim, ...] = ("average", "more", "less")
+def cell_statistics(
+    scores: Sequence[Scores], permuted: Permutations, claims: Sequence[Claim] = ("average", "more", "less")
+) -> Iterator[LocalStatistic]:
+    """Yield seven statistics of each of some scores of cells: "mean", "high" and "low", or those of given claims.
+
+    A claim is what a difference of mean ranks shows.
+    """
     for source, (score, claim) in enumerate(zip(scores, claims, strict=True)):
         ranks, highest, lowest = compare_scores(score, permuted)
         yield replace(LocalStatistic.of("patches", claim, source, ranks), is_rank=True)
@@ -85,11 +89,35 @@ def on_both_sides(kind: PartKind, source: int, difference: Array) -> Iterator[Lo
     yield LocalStatistic.of(kind, "less", source, -difference)
 
 
-def largest(statistics: Sequence[LocalStatistic]) -> Array:
+def adjusted_p(part: Sequence[LocalStatistic], family: Sequence[LocalStatistic]) -> float:
+    """Return the p-value of the largest of some statistics of a kind among a family of several kinds.
+
+    It is the single step of Westfall and Young (1993) by the least p-value of the kinds: a kind of which a statistic is
+    often far out, such as a count of few, hides the others less than by the largest statistic of all. Of forty faults
+    in 150 against 150 photographs, 70 % were found and not 66 % (80 draws).
+    """
+    largest = {kind: _largest(own) for kind, own in _by_kind(family).items()}
+    joined = np.max([_levels(own, own) for own in largest.values()], 0)
+    return float((joined >= _levels(_largest(part)[:1], largest[part[0].kind]) - TIE).mean())
+
+
+def joint_p(family: Sequence[LocalStatistic]) -> float:
+    """Return the p-value of a family: the least of its kinds, adjusted for all."""
+    return min(adjusted_p(own, family) for own in _by_kind(family).values())
+
+
+def _by_kind(family: Sequence[LocalStatistic]) -> dict[PartKind, list[LocalStatistic]]:
+    kinds = dict.fromkeys(statistic.kind for statistic in family)
+    return {kind: [statistic for statistic in family if statistic.kind == kind] for kind in kinds}
+
+
+def _largest(statistics: Sequence[LocalStatistic]) -> Array:
     """Return the largest of some statistics under each permutation, shape (1 + r,)."""
     return np.asarray(np.max([statistic.values for statistic in statistics], 0))
 
 
-def adjusted_p(part: Sequence[LocalStatistic], family: Sequence[LocalStatistic]) -> float:
-    """Return the p-value of the largest of some statistics among a family (Westfall and Young 1993, single step)."""
-    return float((largest(family) >= largest(part)[0] - TIE).mean())
+def _levels(values: Array, drawn: Array) -> Array:
+    """Return how many of `drawn` are below each value, and, below 1, how far out it is beside as many of others."""
+    below = np.searchsorted(np.sort(drawn), values - TIE, side="left")
+    far = (values - drawn.mean()) / max(float(drawn.std()), TIE)
+    return np.asarray(below + 0.5 * (1 + far / (1 + np.abs(far))))
