@@ -6,9 +6,12 @@ import numpy as np
 from _law import Design, Drawn, Holds, NoClaim, PValue
 
 import finc_eval as fe
+from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.fixed.prompts import change_interval
+from finc_eval.monitoring.fixed.ranks import score_of_pairs
 from finc_eval.monitoring.trainings.scan import scan_p_values
 from finc_eval.monitoring.trainings.shared_steps import SharedSteps
+from finc_eval.numerics.families import closed_e_values
 
 PROMISES = {
     "FollowedByBoth.p_value": PValue(),
@@ -77,8 +80,24 @@ def paired(rng, n, change):
     yield Drawn("FixedChange.interval", float((now - first).mean()), change_interval(first, now), change)
 
 
+def fixed(rng, n, looks, things):
+    """The least α at which unchanged fixed prompts would have had a change at any look, by pairs alone."""
+    values = rng.normal(size=(things, n)) + 0.3 * rng.normal(size=(looks, things, n)).round(1)  # some are equal
+    scores = np.array([[score_of_pairs(values[t, k], values[:t, k], rng) for k in range(things)] for t in range(looks)])
+    least = min(np.exp(-closed_e_values(weigh(scores[:look]))).min() for look in range(1, looks + 1))
+    yield Drawn("Course.alpha", min(1.0, least))
+
+
 SIZES = ("TrainingDifference.since_interval", "TrainingDifference.interval")
 DESIGNS = (
+    Design(
+        "12 fixed prompts, 10 looks, 5 things",
+        "paired",
+        ("Course.alpha",),
+        partial(fixed, n=12, looks=10, things=5),
+        runs=400,
+        quick=10,
+    ),
     Design("a change of 16 fixed prompts", "paired", ("FixedChange.interval",), partial(paired, n=16, change=0.3)),
     Design("no change of 8 fixed prompts", "small", ("FixedChange.interval",), partial(paired, n=8, change=0.0)),
     Design("a share of 2 % that becomes 25 % in one training", "large", SIZES, partial(dated, before=0.02, after=0.25)),
