@@ -153,7 +153,7 @@ class Evaluations:
         phi, now = self.phi.copy(), np.append(part.phi, part.n)
         if self.count == 0:
             phi[1] = now
-        apart = [_squared_distance(now, one) for one in phi]
+        apart = [squared_distance(now, one) for one in phi]
         if self.count == 0:
             apart[1:] = [0.0, 0.0]
         phi[2] = now
@@ -196,12 +196,12 @@ class Evaluations:
 
     def means(self) -> Array:
         """Return the share or mean of each thing in each evaluation, NaN without samples, shape (t, things)."""
-        return _divide(self.sums)
+        return means_of(self.sums)
 
     def before_and_after(self, start: int) -> tuple[Array, Array]:
         """Return the shares and means of the reference with the evaluations before `start`, and from it on."""
         before = self.reference + self.sums[:start].sum(0)
-        return _divide(before), _divide(self.sums[start:].sum(0))
+        return means_of(before), means_of(self.sums[start:].sum(0))
 
     def change_of(self, thing: int, raised: int) -> ChangePoint:
         """Estimate the change of a thing whose alarm was raised at an evaluation, by the number of this."""
@@ -273,14 +273,19 @@ class Evaluations:
         return cls(**counts, steps=steps, **read, classifiers=Classifiers.read(file, t, shares))
 
 
-def _divide(sums: Array) -> Array:
+def means_of(sums: Array) -> Array:
     """Return sums over their numbers, NaN over 0."""
     found: Array = np.where(sums[..., 1] > 0, sums[..., 0] / np.maximum(sums[..., 1], 1), np.nan)
     return found
 
 
-def _squared_distance(one: Array, other: Array) -> float:
-    """Return the squared distance of two means of φ, without the bias of finite samples: each φ has the norm 1."""
+def squared_distance(one: Array, other: Array) -> float:
+    """Return the squared distance of two means of φ, without the bias of finite samples: each φ has the norm 1.
+
+    Args:
+        one: sum of φ, and the number of samples, shape (q + 1,).
+        other: the same of other samples.
+    """
     (a, n), (b, m) = ((each[:-1] / max(each[-1], 1), each[-1]) for each in (one, other))
 
     def inner(mean: Array, count: float) -> float:

@@ -14,6 +14,7 @@ from finc_eval.findings.local import UNLIKE
 from finc_eval.monitoring.columns import FollowedColumn
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.followed import (
+    BEFORE,
     COPIED,
     MOVED,
     NEW_KINDS,
@@ -121,16 +122,7 @@ class Followings:
             return alarm
         thing, steps = self.names.index(alarm.name), self.history.steps
         change = self.history.change_of(thing, int(np.searchsorted(steps, alarm.step)))
-        words, column, is_more = (
-            self.words.get(alarm.name, ""),
-            self.columns.get(alarm.name),
-            change.now > change.before,
-        )
-        called = name_of(alarm.name, is_more, words) if column is None else column.called(is_more=is_more)
-        if any(other.finding == called and other.name != alarm.name for other in said):
-            called = alarm.name.removeprefix("kind ")  # with its id
-        size = change.before, change.now, self.history.spread_of(thing)
-        clause = say(alarm.name, *size, words) if column is None else column.say(*size)
+        called, clause = self.words_of_change(alarm.name, change.before, change.now, said)
         since, first, last = steps[[change.start, change.first, change.last]].tolist()
         return replace(
             alarm,
@@ -142,6 +134,27 @@ class Followings:
             after_interval=(change.low, change.high),
             finding=called,
         )
+
+    def words_of_change(
+        self, name: str, before: float, after: float, said: Sequence[Alarm], other: str = BEFORE
+    ) -> tuple[str, str]:
+        """Return what a change of a followed thing is called, and its clause.
+
+        Args:
+            name: name of the thing.
+            before: its share or mean before, or of another training.
+            after: its share or mean now.
+            said: other alarms, whose names it does not have.
+            other: what has the value before.
+        """
+        words, column, is_more = self.words.get(name, ""), self.columns.get(name), after > before
+        called = name_of(name, is_more, words) if column is None else column.called(is_more=is_more)
+        if any(alarm.finding == called and alarm.name != name for alarm in said):
+            called = name.removeprefix("kind ")  # with its id
+        spread = self.history.spread_of(self.names.index(name))
+        if column is not None:
+            return called, column.say(before, after, spread, other)
+        return called, say(name, before, after, spread, words, other)
 
     def described(self, alarms: Sequence[Alarm]) -> list[Alarm]:
         """Return all alarms by what is known now."""

@@ -22,6 +22,7 @@ MARK = "mark"  # trait of several pictures together
 FLAGS = tuple(trait for trait in TRAITS if trait.least is not None)  # looks that a picture has or has not
 LOOKS = tuple(trait for trait in TRAITS if trait.least is None and trait.name not in LOOKLESS)
 LIKE = "samples like "  # beginning of the words for a kind that has no name
+BEFORE = "before"  # name of the time before a change, which a clause has beside the value of then
 # Scores that are lengths: they change in percent.
 RELATIVE = (*(look.name for look in LOOKS if look.is_length), *SCORES)
 
@@ -59,6 +60,38 @@ class Alarm(Record):
     def began(self) -> tuple[float, float]:
         """The interval of its start; of an earlier version's result, the start itself."""
         return self.since_interval or (self.since, self.since)
+
+
+LABELS = {
+    NEW_KINDS: "kinds that the reference lacks",
+    COPIED: "exact and near copies",
+    REPEATS: "samples that repeat another sample",
+    FIT: "fit to the prompts",
+    DISTANCE: "distance to the reference",
+    "pattern": "periodic pattern",
+    "specks": "noise with specks",
+    "mosaic": "pixelation",
+    "resizing": "resampling",
+    "blocks": "JPEG artifacts",
+    "edges": "brightness of the edges",
+    MARK: "watermark",
+    "shades": "posterization",
+    "warmth": "warmth of the tint",
+    "green": "green tint",
+    "top": "brightness of the top",
+}
+"""Words for followed things whose names are short keys."""
+
+
+def label_of(name: str) -> str:
+    """Return what pages call a followed thing.
+
+    Example:
+        >>> label_of("blocks"), label_of("saturation"), label_of("kind tabby cat")
+        ('JPEG artifacts', 'saturation', 'tabby cat')
+    """
+    flag = next((look.high for look in FLAGS if look.name == name), None)
+    return LABELS.get(name) or flag or name.removeprefix("kind ")
 
 
 def is_share(name: str) -> bool:
@@ -107,17 +140,18 @@ def start_text(since: float, interval: tuple[float, float]) -> str:
     return step_text(since) + (f" ({first} to {last})" if first != last else "")
 
 
-def say(name: str, before: float, after: float, spread: float, words: str = "") -> str:
+def say(name: str, before: float, after: float, spread: float, words: str = "", other: str = BEFORE) -> str:
     """Return what has changed, from the value before, the value now, and the spread of the reference.
 
-    `words` are for a kind, for new kinds, for the copies, or for the repeats.
+    `words` are for a kind, for new kinds, for the copies, or for the repeats. `other` is what has the value before:
+    another training, or the time before.
     """
     if not is_share(name):
         in_spreads = f"{(after - before) / spread:+.1f} σ".replace("-", "−")
         size = _relative(before, after) if name in RELATIVE and before > 0 else in_spreads
         return _of_score(name, after > before, size)
     if name == COPIED:
-        return say_share(f"are {words}, exactly or nearly", before, after)
+        return say_share(f"are {words}, exactly or nearly", before, after, other)
     what = next((look.high or name for look in FLAGS if look.name == name), "")
     if name == NEW_KINDS:
         what = "far from every kind of the reference"
@@ -125,18 +159,18 @@ def say(name: str, before: float, after: float, spread: float, words: str = "") 
     if name == PARTS:
         return say_share(f"have {UNLIKE['more']}", before, after)
     if what:
-        return say_share(f"are {what}", before, after)
+        return say_share(f"are {what}", before, after, other)
     if name == REPEATS:
-        return say_share(
-            f"are {words}" if words and after > before else "repeat another sample of their step", before, after
-        )
+        what = f"are {words}" if words and after > before else "repeat another sample of their step"
+        return say_share(what, before, after, other)
     kind = f"of {words}" if words.startswith("samples ") else quote(words)
-    return f"the kind {kind} {_of_share(before, after)}: {_percent(after)} (before: {_before(before)})"
+    verb = _of_share(before, after) if other == BEFORE else f"is {'more frequent' if after > before else 'rarer'}"
+    return f"the kind {kind} {verb}: {_percent(after)} ({other}: {_before(before)})"
 
 
-def say_share(what: str, before: float, after: float) -> str:
+def say_share(what: str, before: float, after: float, other: str = BEFORE) -> str:
     """Return the clause of a share: "38 % are one picture (before: none)"."""
-    return f"{_percent(after)} {what} (before: {_before(before)})"
+    return f"{_percent(after)} {what} ({other}: {_before(before)})"
 
 
 def _before(share: float) -> str:
@@ -159,7 +193,7 @@ def _of_score(name: str, more: bool, size: str) -> str:
     if name in SCORES:
         return f"{words} ({size})"
     verb = "have" if words.startswith("with ") else "are"
-    return f"samples {verb} on average {words.removeprefix('with ')} ({name} {size})"
+    return f"samples {verb} on average {words.removeprefix('with ')} ({label_of(name)} {size})"
 
 
 def words_of(name: str, more: bool) -> str:

@@ -259,7 +259,7 @@ def test_a_look_that_fails_half_way_leaves_the_monitor_as_it_was(monkeypatch):
     monitor = new_monitor()
     after_step = fe.MonitorCallback(monitor, Draw(), every=10)
     before = copy.deepcopy({name: one for name, one in vars(monitor.history).items() if name != "classifiers"})
-    monkeypatch.setattr(evaluations, "_squared_distance", lambda *_: 1 / 0)
+    monkeypatch.setattr(evaluations, "squared_distance", lambda *_: 1 / 0)
     with pytest.warns(UserWarning, match="step 10 has no evaluation: ZeroDivisionError"):
         after_step(10)
     assert all(np.array_equal(getattr(monitor.history, name), one, equal_nan=True) for name, one in before.items())

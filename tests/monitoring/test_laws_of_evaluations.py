@@ -280,8 +280,8 @@ SAID = {
     "repeats": (("repeats", 0.05, 0.02), "2.0 % repeat another sample of their step (before: 5.0 %)"),
     "farther": (("distance", 2.0, 2.5), "farther from the reference (+25 %)"),
     "less diverse": (("diversity", 2.0, 1.5), "less diverse (−25 %)"),
-    "in spreads": (("warmth", -0.1, 0.3), "(warmth +0.8 σ)"),
-    "in spreads, less": (("warmth", 0.3, -0.1), "(warmth −0.8 σ)"),
+    "in spreads": (("warmth", -0.1, 0.3), "(warmth of the tint +0.8 σ)"),
+    "in spreads, less": (("warmth", 0.3, -0.1), "(warmth of the tint −0.8 σ)"),
     "fit": (("fit", 0.0, 0.4), "fit their prompts better (+0.8 σ)"),
 }
 
