@@ -72,9 +72,9 @@ class Monitor:
 
     Each evaluation compares the samples of a step to the reference and to all evaluations before. The monitor follows
     the shares of the kinds of the reference, new kinds, repeats, the distance to the reference, diversity, and, of
-    pictures, new parts and looks, such as saturation. If nothing changes, the probability that any alarm is ever raised is at
-    most `alpha`, however many evaluations there are. Samples of the last 16 are kept, as embeddings. Memory grows by
-    a few numbers an evaluation for each followed thing, and 16 for each of at most 512 samples.
+    pictures, new parts and looks, such as saturation. If nothing changes, the probability that any alarm is ever raised
+    is at most `alpha`, however many evaluations there are. Samples of the last 16 are kept, as embeddings. Memory grows
+    by a few numbers an evaluation for each followed thing, and 16 for each of at most 512 samples.
 
     Draw new seeds at each evaluation. Samples of the same seeds are not independent of those of the evaluation before,
     and alarms would not hold. The same prompts at each evaluation are fine.
