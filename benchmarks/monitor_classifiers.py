@@ -41,7 +41,8 @@ class Rows:
     """Rows as a set without an extractor's last layer."""
 
     def __init__(self, rows):
-        self.rows, self.n, self.dim, self.space = rows, len(rows), rows.shape[1], "none"
+        self.rows, self.n, self.space = rows, len(rows), "none"
+        self.dim = min(rows.shape[1], pool("photographs").dim)  # probabilities stand behind the embeddings
 
     def rows_at(self, places):
         return torch.from_numpy(self.rows[places])
