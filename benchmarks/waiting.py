@@ -310,6 +310,7 @@ RECORDS = {
 
 
 def main(*parts):
+    sys.argv[0] = str(Path(__file__).resolve())  # the record names it, from another folder
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ["FINC_EVAL_CACHE"] = f"{folder}/cache"
