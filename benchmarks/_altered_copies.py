@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import torch
 from _real import asset
 from _record import record
 from PIL import Image
@@ -17,12 +16,11 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
-from finc_eval.memorization import views
 from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
-from finc_eval.memorization.hashes import PLAIN_VIEWS, SHIFTED_VIEWS, TRAIN_VIEWS, hash_pictures, nearest_hashes
+from finc_eval.memorization.hashes import EVERY_VIEW, TRAIN_VIEWS, hash_pictures, nearest_hashes
 from finc_eval.memorization.settings import AUDIT_ALPHA, MEASURES_PART
 from finc_eval.memorization.tails import calibrated_distances, tail_p_value
-from finc_eval.memorization.views import ALTERATIONS, multi_view_distances
+from finc_eval.memorization.views import ALTERATIONS, SUSPECTS, SuspectViews, multi_view_distances
 from finc_eval.numerics.inference import wilson
 
 
@@ -46,10 +44,10 @@ KINDS_OF_COPIES = {"exact": lambda image, rng: image, **ALTERATIONS, "shift": sh
 def altered(repeats=20, size=1000, most=50):
     """Record how often altered copies are found, by the embedding alone and with hashes and views.
 
-    Views are embedded in a few splits of digits alone: for photographs, ten views of each suspect take an hour.
+    Views are embedded in a few splits.
     """
     rows = []
-    sources = (("digits", digit_pictures, "pixels", 4), ("photographs", photo_pictures, "efficientnet-lite0", 0))
+    sources = (("digits", digit_pictures, "pixels", 4), ("photographs", photo_pictures, "efficientnet-lite0", 4))
     for name, make, extractor, with_views in sources:
         images = make(3 * size + most)
         if images is None:
@@ -76,22 +74,11 @@ def altered(repeats=20, size=1000, most=50):
 def _altered(name, everything, clean, rng, repeats, with_views, size, most):
     """Return the rows of one data set: images, then the altered copies of the first few, all in one cache."""
     run, k = Run(), CALIBRATION_NEIGHBORS
-    every = (*PLAIN_VIEWS, *SHIFTED_VIEWS)
-    hashes = np.concatenate([found for _, found in hash_pictures(everything, every, name, run)])
+    hashes = np.concatenate([found for _, found in hash_pictures(everything, EVERY_VIEW, name, run)])
     base = np.concatenate(
         [found for _, found in hash_pictures(Subset(everything, np.arange(clean)), TRAIN_VIEWS, name, run)]
     )
-    embedded, kept = views._embed_views, {}
-
-    def remembered(samples, label, rows, *how):
-        # Views of one picture are the same in every split.
-        own = samples.rows[rows]
-        new = np.array([row for row in own if row not in kept], int)
-        if len(new):
-            kept.update(zip(new, embedded(everything, label, new, *how).unflatten(0, (len(new), -1)), strict=True))
-        return torch.cat([kept[row] for row in own])
-
-    views._embed_views = remembered
+    embed = SuspectViews(everything, run)  # views of one picture are the same in every split
     found = {}
     for repeat in range(repeats):
         order = most + rng.permutation(clean - most)
@@ -122,12 +109,13 @@ def _altered(name, everything, clean, rng, repeats, with_views, size, most):
                 }
                 key = ("none" if not count else kind, share)
                 if repeat < with_views:
-                    moved = multi_view_distances(tried, *tests.values(), train, k, views.SUSPECTS, run)
+                    moved = multi_view_distances(
+                        tried, [*tests.values()], train, base[train_rows], k, SUSPECTS, embed, run, tuple(tried)
+                    )
                     tests["views"] = [distances for distances, _ in moved]
                 p = {test: tail_p_value(np.concatenate(low[1:]), low[0]) for test, low in tests.items()}
                 found.setdefault(key, []).append(p)
         print(name, repeat, flush=True)
-    views._embed_views = embedded
     before, after = MEASURES_PART * AUDIT_ALPHA / 7, MEASURES_PART * AUDIT_ALPHA / 9
 
     def share_of(runs, test, level):

@@ -100,4 +100,8 @@ SHOWN = {
         ("fault", "motion, 200 clips, 100%", "motion, 200 clips, 25%", "motion, 30 clips, 100%"),
         "^(none|frozen|slowed by 2|sped by 2|reversed|shuffled|flicker|a fifth)",
     ),
+    "waiting_verbs": (
+        ("verb", "samples a set", "CPU s", "mathematics", "imports", "files and hashes", "pages and words"),
+        "",
+    ),
 }

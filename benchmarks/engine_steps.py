@@ -17,7 +17,7 @@ from finc_scaling import DIM, FEATURES, Stopwatch, mixture
 
 import finc_eval as fe
 from finc_eval.comparison import compare as pipeline
-from finc_eval.comparison import directions
+from finc_eval.comparison import directions, inputs
 from finc_eval.numerics.moments import Moments
 
 SIZES = (1000, 50_000)
@@ -32,7 +32,7 @@ STEPS = {
     "directions, without both": (pipeline, "_fit"),
     "scores": (pipeline, "score_sets"),
     "the test of the sets": (pipeline, "sets_p_value"),
-    "error of the kernel": (pipeline, "_kernel_error"),
+    "error of the kernel": (inputs, "approximation_error"),
     "names": (pipeline, "_name"),
 }
 """Steps, and the function of each."""

@@ -42,7 +42,7 @@ form, folder, frequencies = sys.argv[1], sys.argv[2], int(sys.argv[3])
 sums = fe.SketchSum(reference=np.random.default_rng(0).normal(size=(2000, 64)).astype("f4"), features=frequencies)
 if form == "Lance":
     import lance
-    files, ahead = lance.dataset(folder), {"batch_readahead": 4}
+    files, ahead = lance.dataset(folder), {"batch_readahead": 1, "fragment_readahead": 1}
 else:
     files, ahead = pyarrow.dataset.dataset(folder), {"fragment_readahead": 0}
 fe.Sketch, fe.EmbeddingSet

@@ -51,6 +51,8 @@ from .memorization.settings import AuditSettings as AuditSettings
 from .monitoring.callback import MonitorCallback as MonitorCallback
 from .monitoring.course import Course as Course
 from .monitoring.monitor import Monitor as Monitor
+from .monitoring.trainings.compare import compare_trainings as compare_trainings
+from .monitoring.trainings.result import Trainings as Trainings
 from .naming.columns import register_column as register_column
 from .naming.columns import unregister_column as unregister_column
 from .partitions.kinds import Kinds as Kinds

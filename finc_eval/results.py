@@ -16,6 +16,7 @@ RESULTS: dict[str, str] = {
     "spaces": "finc_eval.comparison.spaces:Spaces",
     "sweep": "finc_eval.comparison.sweep:Sweep",
     "course": "finc_eval.monitoring.course:Course",
+    "trainings": "finc_eval.monitoring.trainings.result:Trainings",
     "changes": "finc_eval.comparison.changes:Changes",
     "scores": "finc_eval.measures.score:Scores",
     "evaluation": "finc_eval.evaluations.evaluation:Evaluation",

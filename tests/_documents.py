@@ -45,6 +45,7 @@ def one_of_each(folder):
         fe.leaderboard([x, gen[200:]], y),
         fe.gate(x, y, ref[200:], {"kinds": {"lose": 0.5, "min_share": 0.1}}),
         course_of_looks(x, y),
+        fe.compare_trainings({"a": {1: x, 2: gen[200:]}, "b": {1: ref[200:], 2: np.repeat(y[:4], 40, 0)}}, y),
         fe.metrics(x, y, ["vendi", "prdc", "fid"]),
         fe.audit(gen, ref[:200], ref[200:]),
         fe.evaluate(x[:60], y[:60], features=20),

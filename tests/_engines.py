@@ -74,17 +74,22 @@ class Killed:
         return self.embedder(batch)
 
 
-def one_of_three(rank, folder):
-    """Run the recipe of torch.distributed as process `rank` of three."""
+def one_of_three(rank, folder, port):
+    """Run the recipes of torch.distributed and accelerate as process `rank` of three, which meet at a port."""
     import torch.distributed as dist
+    from accelerate import PartialState
 
     os.chdir(folder)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=3)
+    ranks = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 3, "LOCAL_WORLD_SIZE": 3}
+    os.environ |= {name: str(value) for name, value in ranks.items()}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "ACCELERATE_USE_CPU": "1"}
+    assert PartialState(cpu=True, backend="gloo").num_processes == 3
     sums = fe.SketchSum(reference="real.h5", features=20, sample=40)
     mine = slice(30 * rank, 30 * rank + 30)
     state = sums.add(sums.zero(), fe.Embedder("pixels")(IMAGES[mine]), ids=IDS[mine])
     names = run_recipe("torch.distributed", state=state)
     if rank == 0:
         check_sums(names)
-        Path("checked").touch()
+    check_sums(run_recipe("accelerate", state=state))
+    Path(f"checked {rank}").touch()
     dist.destroy_process_group()

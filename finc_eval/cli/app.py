@@ -23,7 +23,6 @@ from finc_eval.cli.command import Verb, VerbGroup, parts_in_help
 from finc_eval.cli.refusals import SHORT_OF_MEMORY, is_short_of_memory, refused_by_system
 from finc_eval.core.errors import FincEvalError, close_match
 from finc_eval.core.places import is_url
-from finc_eval.core.provenance import package_version
 from finc_eval.core.secrets import redact
 from finc_eval.core.storage import DISK_FULL, claims
 from finc_eval.core.terminal import output_failure, print_error, visible, visible_output
@@ -273,6 +272,8 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
+        from finc_eval.core.provenance import package_version  # with pydantic, which helps do not need
+
         print(f"finc-eval {package_version()}")
         raise typer.Exit
 

@@ -9,8 +9,6 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from finc_eval.core.marks import asked
-
 SETS = ("gen", "baseline")
 """Options that name sets with labels of their own; other sets are known by the names of their options."""
 
@@ -30,6 +28,8 @@ in_full: ContextVar[bool] = ContextVar("in_full", default=False)
 @contextmanager
 def asking(parameters: list[Any], values: Mapping[str, Any]) -> Iterator[None]:
     """Let results of the block be of the settings with these values, by the names of their parameters."""
+    from finc_eval.core.marks import asked  # with numpy, which helps do not need
+
     options = {
         parameter.name: parameter
         for parameter in parameters
@@ -50,6 +50,8 @@ def asking(parameters: list[Any], values: Mapping[str, Any]) -> Iterator[None]:
 
 def ask(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     """State settings of the command that runs by the names of their options; a file of defaults may give some."""
+    from finc_eval.core.marks import asked
+
     open_parameters = asked.get()
     if not isinstance(open_parameters, dict):
         return

@@ -31,8 +31,10 @@ def find_by_id(
     """Say what changed, broke and is worse, pair by pair."""
     assert opened.pairing is not None
     kinds = None if answer is None else answer.cells_of_names(listed, divided)
-    fits = None if opened.are_few else fits_of(opened.pairing.sets, opened.tower, run)
-    return MeasuredRuns.of(opened.pairing, opened.again, kinds, run, fits).answer()
+    if opened.are_few:
+        return MeasuredRuns.of(opened.pairing, opened.again, kinds, run).answer()
+    fits = fits_of(opened.pairing.sets, opened.tower, run)
+    return MeasuredRuns.of(opened.pairing, opened.again, kinds, run, fits, opened.measured[1]).answer()
 
 
 def compare_few(opened: SketchedSets, settings: Settings, run: Run) -> Comparison:

@@ -371,7 +371,7 @@ def _sketch(
     if isinstance(opened.held, Sketch):
         sketch = opened.held
     else:
-        (sketch,) = sketch_all(opened.held, [phi], precision=settings.precision, embedding=False, run=run)
+        (sketch,) = sketch_all(opened.held, [phi], precision=settings.precision, is_kept=False, run=run)
     if min(fold.n for fold in sketch.folds) < 2 and not is_few:
         if sketch.groups is not None:
             raise too_few_groups(label, sketch.n, sketch.samples_per_group, sketch.groups)

@@ -38,8 +38,9 @@ def unit_features(opened: SketchedSets, label: str) -> UnitFeatures | None:
 def sets_p_value(opened: SketchedSets, units: Mapping[str, UnitSums], seed: int) -> float | None:
     """Return the p-value of "both sets are samples of one law"; None if a set has too few independent samples.
 
-    Units are exchanged between the sets; of paired sets, blocks change their sign. Sketches without embeddings know the
-    moments of φ alone: their p-value is an approximation by two moments, for independent samples.
+    Units are exchanged between the sets; of paired sets, blocks change their sign. Sketches of independent samples know
+    the moments of φ: their p-value is an approximation by two moments. Of groups, only the samples that a sketch keeps
+    are known.
     """
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     if not (gen.is_testable and ref.is_testable):
@@ -49,7 +50,20 @@ def sets_p_value(opened: SketchedSets, units: Mapping[str, UnitSums], seed: int)
         if opened.pairing is not None:
             return flip_blocks(first.sums + second.sums, seed).p_value()
         return exchange_units(first, second, seed, by_column=False).p_value()
-    return None if gen.sketch.groups or ref.sketch.groups else _of_sketches(gen, ref)
+    if not (gen.sketch.groups or ref.sketch.groups):
+        return _of_sketches(gen, ref)
+    if not (gen.has_rows and ref.has_rows):
+        return None
+    first, second = (units[side.label] if side.label in units else _units_of_kept(side) for side in (gen, ref))
+    return exchange_units(first, second, seed, by_column=False).p_value()
+
+
+def _units_of_kept(sketched: SketchedSet) -> UnitSums:
+    """Return the sums of φ over the groups of the samples that a sketch keeps."""
+    features, _ = sketched.sample
+    sums = UnitFeatures(unit_numbers(sketched.at_hand.unit_keys()), None, features.shape[1], features.device)
+    sums.update(features, torch.arange(len(features), device=features.device))
+    return sums.result()
 
 
 def _of_sketches(gen: SketchedSet, ref: SketchedSet) -> float:

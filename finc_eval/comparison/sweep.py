@@ -195,9 +195,7 @@ def _sweep_sigma(
     chosen = [factor * median for factor in BANDWIDTH_FACTORS] if sigmas is None else sigmas
     maps = [center_features(sample, settings.features, sigma, settings, run.torch_device) for sigma in chosen]
     sketches = {
-        label: sketch_all(
-            samples, maps, precision=settings.precision, embedding=False, run=run.named(f"sketch {label}")
-        )
+        label: sketch_all(samples, maps, precision=settings.precision, is_kept=False, run=run.named(f"sketch {label}"))
         for label, samples in embeddings.items()
     }
     cases = [

@@ -35,11 +35,12 @@ class Stage(str):
     shorter: tuple[str, int] | None  # an option, and how much of the stage there is with it: ("--n 2000", 12000)
     cost: float | None  # seconds on a core with 10,000 embeddings of 384 entries a set, roughly; None if unknown
     part: float | None  # part of a whole work that is done at present, by the costs of its stages
+    seconds: float | None  # seconds of the whole work, as its first batches let expect; None if they were not measured
 
     def __new__(cls, name: str, shorter: tuple[str, int] | None = None, cost: float | None = None) -> Self:
         """Return the name, which is a string."""
         stage = super().__new__(cls, name)
-        stage.shorter, stage.cost, stage.part = shorter, cost, None
+        stage.shorter, stage.cost, stage.part, stage.seconds = shorter, cost, None, None
         return stage
 
     @classmethod
@@ -66,10 +67,11 @@ class Plan:
     Args:
         progress: progress of the whole.
         stages: how the names of all stages begin, in order, with their costs.
+        seconds: seconds of the whole, as first batches let expect; default: it is measured while it is done.
     """
 
-    def __init__(self, progress: Progress, stages: Sequence[str]) -> None:
-        self._progress, self._stages = progress, stages
+    def __init__(self, progress: Progress, stages: Sequence[str], seconds: float | None = None) -> None:
+        self._progress, self._stages, self._seconds = progress, stages, seconds
         self._costs = [getattr(stage, "cost", None) or 1.0 for stage in stages]
         self._place, self._stage, self._spent, self._cost = -1, "", 0.0, 0.0
 
@@ -86,7 +88,7 @@ class Plan:
             self._cost = cost or self._costs[number]
         shown = Stage(f"{number + 1} of {len(self._stages)}: {stage}", getattr(stage, "shorter", None), self._cost)
         spent = min(self._spent + self._cost * done / max(total, 1), self._costs[number])
-        shown.part = (sum(self._costs[:number]) + spent) / sum(self._costs)
+        shown.part, shown.seconds = (sum(self._costs[:number]) + spent) / sum(self._costs), self._seconds
         self._progress(shown, done, total)
 
 
@@ -150,7 +152,7 @@ class Pace:
 
     def seconds_left(self, stage: str, done: int, total: int) -> float | None:
         """Return the time left at the speed so far; None if it is not known."""
-        now = time.monotonic()
+        now, expected = time.monotonic(), getattr(stage, "seconds", None)
         work, done, total = whole_of(stage, done, total)
         if work != self._work or done < self._last:
             self._work, self._before, self._first = work, done, done
@@ -158,9 +160,9 @@ class Pace:
         if self._first == self._before:  # the first batch, which is slower, is measured to its end alone
             self._start, self._first = now, done
         took, least = now - self._start, 0 if work else MEASURED_PART * total
-        return (
-            None if done - self._first <= least or took < SEEN_SECONDS else took / (done - self._first) * (total - done)
-        )
+        if done - self._first <= least or took < SEEN_SECONDS:
+            return None if expected is None else expected * (total - done) / total
+        return took / (done - self._first) * (total - done)
 
     def announcement(self, stage: str, done: int, total: int, left: float | None) -> str | None:
         """Return how long a stage will take; None if it is short, or was said before."""

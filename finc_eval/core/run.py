@@ -86,9 +86,12 @@ class Run:
         """Return the same run with this name for every stage of its progress."""
         return replace(self, progress=lambda _, done, total: self.progress(stage, done, total))
 
-    def planned(self, *stages: str) -> Run:
-        """Return the same run, which says of each of these stages its place, "2 of 5: sketch", and the time left."""
-        return replace(self, progress=Plan(self.progress, stages))
+    def planned(self, *stages: str, seconds: float | None = None) -> Run:
+        """Return the same run, which says of each of these stages its place, "2 of 5: sketch", and the time left.
+
+        If the seconds of all stages are known, the time is told before the work.
+        """
+        return replace(self, progress=Plan(self.progress, stages, seconds))
 
     def over(self, stage: str, sizes: Sequence[int]) -> list[Run]:
         """Return a run for each of several passes, which are one stage together."""

@@ -214,3 +214,16 @@ def join_first(words: Sequence[str], most: int) -> str:
 def join_words(words: Sequence[str], last: str = "and") -> str:
     """Return "a", "a and b" or "a, b and c"; `last` is the word before the last item."""
     return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def say_repeated(values: int, times: int, nearly: str = "", *, are_pictures: bool, is_counted: bool) -> str:
+    """Say that unlike samples are repeated in a set, all of whose samples were counted, or some.
+
+    Example:
+        >>> say_repeated(3, 40, are_pictures=True, is_counted=False)
+        '3 pictures, repeated about 40 times in all'
+    """
+    thing, count = "picture" if are_pictures else "sample", f"{'about ' * (not is_counted)}{times:,}"
+    if values == 1:
+        return f"{nearly}one {thing}, {count} times"
+    return f"{values:,} {thing}s, {nearly}repeated {count} times in all"

@@ -26,6 +26,7 @@ from finc_eval.embeddings.keys import Hashes, hashes_of, hashes_of_bytes, keys_o
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples, WithCourses
 from finc_eval.embeddings.recipe import ARRAY_SPACE, space_named
 from finc_eval.numerics.arrays import as_rows, finite_rows
+from finc_eval.numerics.hash_counts import HashCounts
 from finc_eval.samples.shards import Shard
 from finc_eval.samples.source import prefetch
 
@@ -46,8 +47,7 @@ class Batch:
     """Consecutive embeddings of a set."""
 
     start: int  # index of the first row in its set
-    # hashes of the ids (`keys_of`), shape (b,). The lowest bit is the fold: it follows from the group.
-    keys: NDArray[np.uint64]
+    keys: NDArray[np.uint64]  # hashes of the ids (`keys_of`), shape (b,). The lowest bit, of the group, is the fold.
     rows: torch.Tensor  # embeddings, shape (b, d), float32, finite
     ids_at: IdsAt  # function that reads the ids of samples, from their indices in the set
 
@@ -65,11 +65,11 @@ class Embeddings(ABC):
     name: str  # name of the set in messages
     space: str  # the extractor, as name@digest; embeddings of one space can be compared
     title: str | None = None  # name of the set in results; None if only its label names it
-    # names of the columns of metadata; labels and prompts are the columns "label" and "prompt"
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # names of the columns of metadata, "label" and "prompt" among them
     shard: Shard | None = None  # range of a set that the samples are; None for a whole set
     are_images: bool = False  # whether the embeddings are of images whose `content` is known, and not of clips
     hashes_of_rows: NDArray[np.uint64] | None = None  # as `row_hashes` found them, shape (n,)
+    stands_for: HashCounts | None = None  # rows of the set that these are a sample of; None: they are all
     _group_name: str | None = None
     _groups: NDArray[np.uint64] | None = None
     _spellings: Mapping[str, Mapping[str, str]] | None = None

@@ -79,6 +79,11 @@ def hash_rows(rows: torch.Tensor) -> torch.Tensor:
     return hashes[0] if len(hashes) == 1 else torch.stack(hashes).sum(0)
 
 
+def even_row_hashes(rows: torch.Tensor) -> NDArray[np.uint64]:
+    """Return a hash of each row, shape (n,), as `hash_rows` on the host, with each bit a fair coin."""
+    return mix_bits(hash_rows(rows).cpu().numpy().view(np.uint64))
+
+
 def byte_hashes(names: Sequence[bytes]) -> NDArray[np.uint64]:
     """Return a 64-bit BLAKE2b hash of the bytes of each string.
 

@@ -88,11 +88,11 @@ class OpenedSet(Generic[Held]):
         """Source for another verb: samples as they were embedded, which are not read again; all else as given."""
         return self.held if self.form == "samples" else self.given
 
-    def with_rows(self, rows: Embeddings) -> OpenedSet[Held]:
+    def with_rows(self, rows: HasSpace) -> OpenedSet[Held]:
         """Return the same set with other rows: its samples in groups, or some of them. A sketch keeps its sums."""
-        if self.embeddings is not None:
-            return replace(self, held=rows)  # type: ignore[arg-type]  # embeddings take the place of embeddings
-        return replace(self, stand_in=rows)
+        if self.embeddings is None and isinstance(rows, Embeddings):
+            return replace(self, stand_in=rows)
+        return replace(self, held=rows)  # type: ignore[arg-type]  # of the same form
 
     def info(self) -> SetInfo:
         """Describe the set for a report."""
@@ -129,7 +129,7 @@ class Sets(dict[str, OpenedSet[Kept]], Generic[Kept]):
         """Return the sets with these labels."""
         return Sets({label: self[label] for label in labels})
 
-    def with_rows(self, rows: Mapping[str, Embeddings]) -> Sets[Kept]:
+    def with_rows(self, rows: Mapping[str, HasSpace]) -> Sets[Kept]:
         """Return the same sets with other rows of those with these labels; see `OpenedSet.with_rows`."""
         return Sets(
             {label: opened.with_rows(rows[label]) if label in rows else opened for label, opened in self.items()}

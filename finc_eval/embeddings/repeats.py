@@ -7,9 +7,10 @@ values: draws of one law meet as often across sets as within one, and copies of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations
 from math import floor
+from operator import add
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import hash_rows, mix_bits
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT, GroupSizes
+from finc_eval.numerics.hash_counts import HashCounts
 
 REPEATS = "exact repeats"  # name of the grouping of equal rows
 FEW_REPEATS = 0.01  # share of a set's samples that may repeat others before anything is done about it
@@ -77,6 +79,16 @@ def share_of_repeats(embeddings: Embeddings, run: Run | None = None) -> float:
     return 1 - _distinct(sample_hashes({"": embeddings}, run)[""]) / embeddings.n
 
 
+def counts_by_hash(sets: Mapping[str, Embeddings], hashes: Mapping[str, NDArray[np.uint64]]) -> dict[str, HashCounts]:
+    """Return how many samples of each set have each value, by label, from the hash of each sample, shape (n,).
+
+    A sample that a sketch kept stands for its set, all of whose samples are counted by their embeddings.
+    """
+    return {
+        label: embeddings.stands_for or HashCounts.of(hashes[label], most=None) for label, embeddings in sets.items()
+    }
+
+
 def repeats_as_groups(
     sets: Mapping[str, Embeddings], run: Run | None = None
 ) -> tuple[dict[str, Embeddings], list[str]]:
@@ -89,60 +101,64 @@ def repeats_as_groups(
     """
     free = {label for label, embeddings in sets.items() if embeddings.group_hashes() is None}
     hashes = sample_hashes(sets, run) if free else {}
+    counts = counts_by_hash(sets, hashes) if free else {}
     grouped, sentences = dict(sets), []
     for label in (label for label in sets if label in free):
-        of_set = hashes[label]
-        n, distinct = len(of_set), _distinct(of_set)
+        of_set = counts[label]
+        n, distinct = of_set.n, of_set.distinct
         if n - distinct <= FEW_REPEATS * n:
             continue
-        others = [others for name, others in hashes.items() if name != label]
-        only = f"{label} has only {plural(distinct, 'distinct sample')} among {n:,}"
-        if others and are_drawn_alike(of_set, np.concatenate(others)):
+        others = [others for name, others in counts.items() if name != label]
+        about = "" if of_set.is_whole else "about "
+        only = f"{label} has only {about}{plural(distinct, 'distinct sample')} among {n:,}"
+        if others and are_drawn_alike(of_set, reduce(add, others)):
             sentences.append(f"{only}, and the other set has the same repeats as often: they count as independent")
             continue
-        times = np.unique(of_set, return_counts=True)[1]
-        samples = np.bincount(times, times)  # samples by how often they occur
+        times, values = np.unique(of_set.counts, return_counts=True)
+        samples = times * values  # samples by how often they occur
         # 0.9: part of the samples that occur equally often, twice or more, from which on files were duplicated.
-        duplicated = samples.argmax() > 1 and samples.max() >= 0.9 * n
+        duplicated = times[samples.argmax()] > 1 and samples.max() >= 0.9 * samples.sum()
         if distinct == 1 or (label != REFERENCE and not duplicated):
             some = plural(distinct, "distinct sample")
-            sentences.append(f"{label} {REPEATS_ITSELF}: {some} among {n:,}, which count as they come")
+            sentences.append(f"{label} {REPEATS_ITSELF}: {about}{some} among {n:,}, which count as they come")
         else:
-            grouped[label] = sets[label].with_groups(of_set, REPEATS)
+            grouped[label] = sets[label].with_groups(hashes[label], REPEATS)
             sentences.append(
                 f"{only}: the tests count each once (if all are draws of their own, name a column of different values "
                 "as groups)"
             )
     pairs = {
         (label, other): shared
-        for (label, other), shared in _count_shared(hashes).items()
-        if len(of_set := hashes[label]) - _distinct(of_set) <= FEW_REPEATS * len(of_set)
+        for (label, other), shared in _count_shared(counts).items()
+        if (of_set := counts[label]).n - of_set.distinct <= FEW_REPEATS * of_set.n
     }
-    return grouped, sentences + _say_shared(pairs, hashes)
+    return grouped, sentences + _say_shared(pairs, counts)
 
 
-def _count_shared(hashes: Mapping[str, NDArray[np.uint64]]) -> dict[tuple[str, str], int]:
+def _count_shared(counts: Mapping[str, HashCounts]) -> dict[tuple[str, str], int]:
     """Return how many samples of the first of each pair of sets the second has, of the pairs that share some."""
     shared_by_pair = {}
-    for (label, ours), (other_label, theirs) in combinations(hashes.items(), 2):
-        shared = int(np.isin(ours, theirs).sum())
-        if shared > FEW_REPEATS * len(ours):
+    for (label, ours), (other_label, theirs) in combinations(counts.items(), 2):
+        _, own, others = ours.beside(theirs)
+        shared = round(ours.n * own[others > 0].sum() / max(1, own.sum()))
+        if shared > FEW_REPEATS * ours.n:
             shared_by_pair[label, other_label] = shared
     return shared_by_pair
 
 
-def _say_pair(pair: tuple[str, str], shared: int, n: int) -> str:
+def _say_pair(pair: tuple[str, str], shared: int, of_set: HashCounts) -> str:
     """Return that two sets share samples, in a sentence."""
-    some = f"all {n:,}" if shared == n else f"{shared:,} of the {n:,}"
+    about = "" if of_set.is_whole else "about "
+    some = f"all {of_set.n:,}" if shared == of_set.n else f"{about}{shared:,} of the {of_set.n:,}"
     return f"{some} samples of {pair[0]} {IN_BOTH} {pair[1]}, with equal embeddings"
 
 
-def _say_shared(pairs: Mapping[tuple[str, str], int], hashes: Mapping[str, NDArray[np.uint64]]) -> list[str]:
+def _say_shared(pairs: Mapping[tuple[str, str], int], counts: Mapping[str, HashCounts]) -> list[str]:
     """Return which sets share samples, in one sentence for all pairs of them; none if no sets do."""
     if not pairs:
         return []
     ((first, shared), *others) = sorted(pairs.items(), key=lambda pair: -pair[1])
-    said = _say_pair(first, shared, len(hashes[first[0]]))
+    said = _say_pair(first, shared, counts[first[0]])
     if others:
         named = [f"{name} and {other} ({count:,})" for (name, other), count in [(first, shared), *others[:NAMED_PAIRS]]]
         more = [plural(len(others) - NAMED_PAIRS, "more pair")] if len(others) > NAMED_PAIRS else []
@@ -152,19 +168,19 @@ def _say_shared(pairs: Mapping[tuple[str, str], int], hashes: Mapping[str, NDArr
 
 def describe_equal(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[tuple[str, ...], str]:
     """Return a sentence on each set with equal samples and each pair of sets that share some, by the labels."""
-    hashes = sample_hashes(sets, run)
+    counts = counts_by_hash(sets, sample_hashes(sets, run))
     sentences: dict[tuple[str, ...], str] = {}
-    for label, of_set in hashes.items():
-        times = np.unique(of_set, return_counts=True)[1]
-        if len(times) == 1:
+    for label, of_set in counts.items():
+        times, distinct = of_set.counts, of_set.distinct
+        if distinct == 1:
             sentences[(label,)] = same_embedding(sets[label].name)
-        elif len(of_set) - len(times) > FEW_REPEATS * len(of_set):
+        elif of_set.n - distinct > FEW_REPEATS * of_set.n:
             sentences[(label,)] = (
-                f"{label} has only {plural(len(times), 'distinct sample')} among {len(of_set):,}, one of them "
+                f"{label} has only {plural(distinct, 'distinct sample')} among {of_set.n:,}, one of them "
                 f"{times.max():,} times: its distance to its k-th neighbor is 0 for k below {times.max():,}"
             )
-    for pair, shared in _count_shared(hashes).items():
-        sentences[pair] = _say_pair(pair, shared, len(hashes[pair[0]]))
+    for pair, shared in _count_shared(counts).items():
+        sentences[pair] = _say_pair(pair, shared, counts[pair[0]])
     return sentences
 
 
@@ -178,24 +194,22 @@ def _distinct(hashes: NDArray[np.uint64]) -> int:
     return 1 + int(np.count_nonzero(np.diff(np.sort(hashes))))
 
 
-def are_drawn_alike(ours: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> bool:
-    """Return whether samples meet equal samples in another set about as often as in their own, by hashes of rows.
+def are_drawn_alike(ours: HashCounts, theirs: HashCounts) -> bool:
+    """Return whether samples meet equal samples in another set about as often as in their own.
 
     Both the pairs of equal samples are compared, which copies of a few common samples dominate, and the samples that
     meet an equal one among equally many of either set.
     """
-    atoms, atom, counts = np.unique(ours, return_inverse=True, return_counts=True)
-    values, elsewhere = np.unique(theirs, return_counts=True)
-    at = np.searchsorted(values, atoms).clip(max=len(values) - 1)
-    inside = counts[atom] - 1.0
-    across = np.where(values[at] == atoms, elsewhere[at], 0)[atom].astype(float)
-    n, m = len(ours) - 1, len(theirs)
+    _, own, others = ours.beside(theirs)
+    counts, across = own[own > 0], others[own > 0].astype(float)
+    inside = counts - 1.0
+    n, m = ours.n - 1, theirs.n
     if not inside.any():
         return True
-    pairs = (across.sum() / m) / (inside.sum() / n)
+    pairs = (across @ counts / m) / (inside @ counts / n)
     drawn = min(n, m)
     # A sample with c equal samples among n meets at least one among `drawn` of them, drawn at random.
-    meets = [np.mean(1 - (1 - drawn / total) ** count) for total, count in ((m, across), (n, inside))]
+    meets = [(1 - (1 - drawn / total) ** count) @ counts for total, count in ((m, across), (n, inside))]
     # 0.5: meetings across sets, in parts of those within, from which samples count as draws of a discrete law.
     return bool(min(pairs, meets[0] / meets[1]) >= 0.5)
 

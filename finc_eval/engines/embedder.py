@@ -118,6 +118,41 @@ class Embedder:
             raise unreadable_error(BATCH, failures)
         return rows
 
+    def looks(self, batch: Any) -> dict[str, NDArray[np.float64]]:
+        """Measure what every eye sees of the images of a batch, and the columns that are registered in this process.
+
+        `SketchSum.add` takes them as columns: a comparison of sums then says looks, such as "blurred", by their words.
+        A watermark, and pictures upside down, are seen only in the pictures themselves.
+
+        Args:
+            batch: images, as `__call__` takes them.
+
+        Returns:
+            An array (n,) for each look, by the name of its column, such as "look sharpness"; NaN for a sample that
+            cannot be read, unless the embedder is strict.
+
+        Raises:
+            DataError: a sample is missing or cannot be read and the embedder is strict.
+            UsageError: the extractor takes clips, or the batch is not a list of samples.
+
+        Example:
+            >>> import numpy as np
+            >>> import finc_eval as fe
+            >>> images = np.zeros((2, 32, 32, 3), np.uint8)
+            >>> images[1, ::2] = 255
+            >>> fe.Embedder("pixels").looks(images)["look brightness"].round(2).tolist()
+            [0.0, 0.5]
+        """
+        from finc_eval.engines.looks import looks_of_images
+
+        if self._card.clip is not None:
+            raise UsageError(f"looks are of images, and {self._card.name} takes clips: embed them by motion instead")
+        items = samples_in(batch, BATCH)
+        found, failures = looks_of_images(self._opened(items) if len(items) else None)
+        if failures and self._strict:
+            raise unreadable_error(BATCH, failures)
+        return found
+
     def _opened(self, items: Any) -> Source:
         clip = self._card.clip
         if isinstance(items, np.ndarray):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,13 +20,15 @@ from finc_eval.core.record import settings_from
 from finc_eval.core.run import BATCH_SIZE, Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import VIDEO, rows_together
-from finc_eval.embeddings.keys import hash_rows, hashes_of, keys_of, mix_bits, string_hashes
+from finc_eval.embeddings.columns import columns_in
+from finc_eval.embeddings.keys import even_row_hashes, hashes_of, keys_of, string_hashes
 from finc_eval.embeddings.opening import as_embeddings, form_of
 from finc_eval.engines.columns import as_list, rows_in
-from finc_eval.engines.group_counts import GroupCounts
 from finc_eval.numerics.arrays import as_rows, finite_rows, fold_of
+from finc_eval.numerics.hash_counts import HashCounts
 from finc_eval.numerics.moments import Moments
 from finc_eval.numerics.precision import arithmetic
+from finc_eval.sketches.adding import tell_apart
 from finc_eval.sketches.folds import SAMPLE_SIZE, BottomSample
 from finc_eval.sketches.opening import open_sketch
 from finc_eval.sketches.reference import reference_feature_map
@@ -47,8 +49,9 @@ class SumState:
 
     Attributes:
         phi: digest of the feature map.
-        sample: bottom-k sample of all embeddings.
+        sample: bottom-k sample of all embeddings, with their columns.
         groups: how many samples the groups have.
+        repeats: how many samples have each embedding.
         n: number of samples.
         waiting: fold of each waiting embedding, (b,), and the embeddings, (b, d) float32, by batch.
         folds: moments of φ of the others, by fold; None without any.
@@ -60,7 +63,8 @@ class SumState:
 
     phi: str
     sample: BottomSample
-    groups: GroupCounts
+    groups: HashCounts = field(default_factory=HashCounts)
+    repeats: HashCounts = field(default_factory=HashCounts)
     n: int = 0
     waiting: tuple[tuple[NDArray[np.uint8], NDArray[np.float32]], ...] = ()
     folds: tuple[Moments, Moments] | None = None
@@ -133,7 +137,7 @@ class SketchSum:
 
     def zero(self) -> SumState:
         """Return the state without samples."""
-        return SumState(self._digest, BottomSample(self.feature_map.dim, self._capacity), GroupCounts())
+        return SumState(self._digest, BottomSample(self.feature_map.dim, self._capacity))
 
     def add(
         self,
@@ -142,6 +146,7 @@ class SketchSum:
         *,
         groups: Sequence[Any] | NDArray[Any] | None = None,
         ids: Sequence[Any] | NDArray[Any] | None = None,
+        columns: Mapping[str, Any] | None = None,
     ) -> SumState:
         """Return a state with further samples.
 
@@ -153,6 +158,8 @@ class SketchSum:
                 itself.
             ids: name of each sample, different for all samples of the set; default: names by the embeddings, by which
                 samples of pages cannot be found again.
+            columns: further columns by name, a value for each sample. Those of the kept sample are compared like
+                metadata: numbers as looks, and all columns as names of kinds.
 
         Raises:
             DataError: an embedding is not finite, or there is not one id, or one group, for each.
@@ -165,24 +172,25 @@ class SketchSum:
             return state
         rows = finite_rows(as_rows(column, BATCH, whole=False).detach(), range(len(column)), BATCH).cpu()
         self.feature_map.prepared(rows[:1])  # refuses another dimension
-        n, content = len(rows), mix_bits(hash_rows(rows).numpy().view(np.uint64))
+        n, content = len(rows), even_row_hashes(rows)
         names = _names(content) if ids is None else _texts("id", ids, n)
         hashes, of_groups = hashes_of(names)
-        grouping = None if of_groups is None else VIDEO
+        grouping, given = None if of_groups is None else VIDEO, _columns(columns, n)
         if groups is not None:
-            values = zip(_texts("group", groups, n), names, strict=True)
-            of_groups = string_hashes([value or f"\0{name}" for value, name in values])
-            grouping = GROUP
+            texts = _texts("group", groups, n)
+            of_groups = string_hashes([value or f"\0{name}" for value, name in zip(texts, names, strict=True)])
+            grouping, given[GROUP] = GROUP, texts
         # Without ids, the content decides the fold: it is the same in all batches.
         keys = keys_of(hashes, content if ids is None and of_groups is None else of_groups)
         sample = copy(state.sample)
-        sample.add(keys, names, rows)
+        sample.add(keys, names, rows, given)
         added = replace(
             state,
             n=state.n + n,
             waiting=(*state.waiting, (fold_of(keys).astype(np.uint8), rows.numpy().astype(np.float32))),
             sample=sample,
-            groups=state.groups if of_groups is None else state.groups + GroupCounts.of(of_groups),
+            groups=state.groups if of_groups is None else state.groups + HashCounts.of(of_groups),
+            repeats=state.repeats + HashCounts.of(content),
             groupings=state.groupings | ({grouping} if grouping else set()),
             has_names=state.has_names or ids is not None,
             content=_modulo(state.content + int(content.sum(dtype=np.uint64))),
@@ -199,6 +207,7 @@ class SketchSum:
             phi=self._digest,
             sample=first.sample + second.sample,
             groups=first.groups + second.groups,
+            repeats=first.repeats + second.repeats,
             n=first.n + second.n,
             waiting=first.waiting + second.waiting,
             folds=(folds[0][0] + folds[1][0], folds[0][1] + folds[1][1]) if folds[1:] else (*folds, None)[0],
@@ -222,8 +231,9 @@ class SketchSum:
             raise DataError(
                 f"the id {name!r} came {times} times: give each sample of the set an id of its own, and add each once"
             )
-        sample.ids = _tell_apart(sample.ids) if times > 1 else sample.ids
+        sample.ids = tell_apart(sample.ids) if times > 1 else sample.ids
         sketch.sample, sketch.squared_sizes = sample, state.groups.squared_sizes + state.n - state.groups.n
+        sketch.repeats = state.repeats
         sketch.groups = "+".join(sorted(state.groupings)) or None
         sketch.sources = (sha256_of(f"{state.n} embeddings {state.content:016x}"),)
         return sketch
@@ -284,6 +294,21 @@ def _names(content: NDArray[np.uint64]) -> list[str]:
     return [f"{batch:016x}-{number}" for number in range(len(content))]
 
 
+def _columns(columns: Mapping[str, Any] | None, n: int) -> dict[str, list[Any]]:
+    """Return columns of n samples, or of a data frame, as lists of their values."""
+    given = {} if columns is None else columns_in(columns, BATCH)
+    if GROUP in given:
+        raise UsageError(f"the column {GROUP!r} has the name of the groups: pass groups=…, or give it another name")
+    found = {str(name): as_list(values, f"the column {name!r}") for name, values in given.items()}
+    for name, values in found.items():
+        if len(values) != n:
+            raise DataError(
+                f"{plural(n, 'embedding')} came with {plural(len(values), 'value')} of the column {name!r}: give one "
+                "for each embedding"
+            )
+    return found
+
+
 def _texts(what: str, values: Any, n: int) -> list[str]:
     """Return ids or groups as texts; a missing value is ""."""
     texts = ["" if value is None or value != value else str(value) for value in as_list(values, f"the {what}s")]
@@ -296,16 +321,6 @@ def _texts(what: str, values: Any, n: int) -> list[str]:
             f"{plural(n, 'embedding')} came with {plural(len(texts), what)}: give one {what} for each embedding"
         )
     return texts
-
-
-def _tell_apart(names: Sequence[str]) -> list[str]:
-    """Return names with a number behind those that came before."""
-    seen = Counter[str]()
-    told = []
-    for name in names:
-        told.append(f"{name}-{seen[name]}" if seen[name] else name)
-        seen[name] += 1
-    return told
 
 
 def _modulo(number: int) -> int:

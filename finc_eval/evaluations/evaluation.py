@@ -27,8 +27,9 @@ from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.measures.gaussians.opened import OF_METRICS
 from finc_eval.measures.metrics import COMPUTE, choose_metrics, compute_scores
 from finc_eval.measures.score import Score, Scores
-from finc_eval.memorization.audit import AUDIT_STAGES, audit
+from finc_eval.memorization.audit import audit
 from finc_eval.memorization.result import Audit
+from finc_eval.memorization.stages import AUDIT_STAGES
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.private.reference.result import PrivateComparison, PrivateScore
 from finc_eval.private.reference.sketch import PrivateSketch, as_private_sketch

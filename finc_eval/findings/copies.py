@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.repeats import counts_by_hash
 from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.finding import Finding
 from finc_eval.naming.looks import EXAMPLES
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.repeated import COPIES, NEAR_COPIES, REPEATED, SOME_NEAR, digests_of, pair_rows
 from finc_eval.numerics.families import level_of_each
+from finc_eval.numerics.hash_counts import Counts, HashCounts, drawable
 
 COPIED = 0.001
 """Level of copies, which a headline adds to all else that it says; `tests/findings/test_rates.py` measures the rate."""
@@ -64,13 +66,14 @@ def measure_copies(
         blocks: block of each sample of paired sets, by label.
     """
     digests = digests_of(sets, replace(Run.of(run), progress=silent))
-    gen, ref = digests["gen"], digests["ref"]
-    values, times = np.unique(ref, return_counts=True)
-    equal, repeated = np.isin(gen, ref), np.isin(ref, values[times > 1])
+    counts = counts_by_hash(sets, digests)
+    values, own, others = counts["gen"].beside(counts["ref"])
+    shares = _share(own, others > 0), _share(others, others > 1)
     rows = {label: looked_rows(one) for label, one in sets.items()}
-    members = {"gen": equal[rows["gen"]], "ref": repeated[rows["ref"]]}
-    share, p_value = float(equal.mean()), p_of_copies(gen, ref) if equal.mean() >= REPEATED else 1.0
-    is_all = bool(equal.all() and np.isin(ref, gen).all())
+    known = {"gen": np.union1d(values[others > 0], digests["ref"]), "ref": values[others > 1]}
+    members = {label: np.isin(digests[label][looked], known[label]) for label, looked in rows.items()}
+    share, p_value = shares[0], p_of_copies(counts["gen"], counts["ref"]) if shares[0] >= REPEATED else 1.0
+    is_all = bool(own.all() and others.all())
     is_exact, near = p_value <= EACH, pair_rows(sets, rows, blocks, run)
     is_near = near is not None and near.pairs.copies_p <= EACH and near.pairs.least >= REPEATED
     if near is not None and is_near:
@@ -80,7 +83,7 @@ def measure_copies(
         members = {label: has | marked[label] for label, has in members.items()}
         p_value = min(p_value, near.pairs.copies_p)
     name = COPIES if not is_near else SOME_NEAR if is_exact else NEAR_COPIES
-    return CopiedSamples(name, share, float(repeated.mean()), p_value, is_all, members, _show(sets, members, digests))
+    return CopiedSamples(name, share, shares[1], p_value, is_all, members, _show(sets, members, digests))
 
 
 def _show(
@@ -105,20 +108,24 @@ def hold_copies(
     return [Held(found, copies.members, copies.name, None, None, copies.examples)]
 
 
-def p_of_copies(gen: NDArray[np.uint64], ref: NDArray[np.uint64]) -> float:
-    """Return the p-value of "both sets are draws of one law, which may repeat its values", from equal numbers.
+def p_of_copies(gen: HashCounts, ref: HashCounts) -> float:
+    """Return the p-value of "both sets are draws of one law, which may repeat its values", from the numbers of values.
 
     Under it, the reference is a random part of all samples. The samples of the other part that equal a sample of the
-    reference are counted for 7 999 random parts, of the values that come more than once. `gen` and `ref` have a number
-    for each sample, shapes (n,) and (m,), equal for equal samples.
+    reference are counted for 7 999 random parts, of the values that come more than once. Of sketches, the samples with
+    the values that both have counted take the place of all samples.
     """
-    _, number = np.unique(np.concatenate([gen, ref]), return_inverse=True)
-    values = int(number.max()) + 1
-    own, others = (np.bincount(one, minlength=values) for one in np.split(number.reshape(-1), [len(gen)]))
+    own, others = drawable(*gen.beside(ref)[1:])
+    n, m = int(own.sum()), int(others.sum())
     several = np.flatnonzero(own + others > 1)[:DRAWN_VALUES]  # in the order of digests: any part of them
     own, others = own[several], others[several]
-    rest = len(gen) + len(ref) - int((own + others).sum())
-    draws = np.random.default_rng(0).multivariate_hypergeometric([*(own + others), rest], len(ref), 7999, "marginals")
+    rest = n + m - int((own + others).sum())
+    draws = np.random.default_rng(0).multivariate_hypergeometric([*(own + others), rest], m, 7999, "marginals")
     drawn = draws[:, :-1]
     by_chance = np.where(drawn > 0, own + others - drawn, 0).sum(1)
     return float((1 + np.count_nonzero(by_chance >= own[others > 0].sum())) / (1 + len(drawn)))
+
+
+def _share(counts: Counts, chosen: NDArray[np.bool_]) -> float:
+    """Return the share of the samples that have the chosen values."""
+    return float(counts[chosen].sum() / max(1, counts.sum()))

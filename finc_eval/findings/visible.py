@@ -23,7 +23,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.words import join_words, percent
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.repeats import sample_hashes
+from finc_eval.embeddings.repeats import counts_by_hash, sample_hashes
 from finc_eval.findings.copies import COPIED
 from finc_eval.naming.measured import LOOKED, Measured, MeasuredSets, columns_of, exchange_columns
 from finc_eval.naming.repeated import REPEATED
@@ -152,6 +152,7 @@ def find_visible(
     of_class = None if lost is None or lost * OF_CLASS >= 1 else lost * OF_CLASS
     more = max(times or 0.0, RARER)
     is_shown = blurred is None or times is not None
+    is_shown &= all(samples.stands_for is None for samples in sets.values())  # a sketch keeps as many of more samples
     is_shown &= of_class is None or more * (n + m) <= FIT_SAMPLES
     is_shown &= copies is None or (smallest_copied(ceil(more * n), ceil(more * m), among) or 1.0) <= copies / 2
     return Visible(blurred, of_class, copies, more if is_shown else None)
@@ -159,8 +160,9 @@ def find_visible(
 
 def count_equal(sets: Mapping[str, Embeddings], run: Run | None = None) -> int:
     """Return the number of generated samples that equal a reference sample."""
-    hashes = sample_hashes(sets, replace(Run.of(run), progress=silent))
-    return int(np.isin(hashes["gen"], hashes["ref"]).sum())
+    counts = counts_by_hash(sets, sample_hashes(sets, replace(Run.of(run), progress=silent)))
+    _, own, others = counts["gen"].beside(counts["ref"])
+    return int(own[others > 0].sum())
 
 
 def smallest_copied(n: int, m: int, among: int = 1) -> float | None:

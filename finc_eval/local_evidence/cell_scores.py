@@ -62,7 +62,7 @@ class Windows:
     """
 
     cells: CenteredCells
-    classifier: Classifier
+    classifier: CellRegression
     usual: tuple[float, float]
 
     def heat(self, place: int) -> Array:
@@ -88,7 +88,7 @@ class Windows:
 
 
 @dataclass(frozen=True, eq=False)
-class Classifier:
+class CellRegression:
     """Ridge regressions for all permutations, from which the labels of some pictures can be left out.
 
     Attributes:
@@ -104,7 +104,7 @@ class Classifier:
     coefficients: Scores
 
     @classmethod
-    def fit(cls, cells: CenteredCells, permuted: Permutations) -> Classifier:
+    def fit(cls, cells: CenteredCells, permuted: Permutations) -> CellRegression:
         """Fit on all pictures."""
         width = len(cells.mean)
         product, sums = np.zeros((width, width)), np.empty((len(permuted.rows), width), np.float32)
@@ -131,7 +131,7 @@ class Classifier:
         scores -= by_other.reshape(len(flat), -1) @ self.weights[:, others].T
         return scores.reshape(*numbers.shape[:2], -1)
 
-    def first(self) -> Classifier:
+    def first(self) -> CellRegression:
         """Return the classifier by the labels as they are."""
         return replace(self, weights=self.weights[:1], coefficients=self.coefficients[:, :1])
 
@@ -195,7 +195,7 @@ def score_cells(values: NDArray[np.int8], permuted: Permutations) -> CellScores:
         permuted: labels, and what is left out together.
     """
     cells = CenteredCells.of(values)
-    classifier = Classifier.fit(cells, permuted)
+    classifier = CellRegression.fit(cells, permuted)
     raw = np.empty((3, *permuted.is_gen.shape), np.float32)
     for part, numbers in cells.portions(np.argsort(permuted.apart, kind="stable"), PORTION):
         scores = classifier.score(numbers, part)

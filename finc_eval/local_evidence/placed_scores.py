@@ -43,7 +43,7 @@ def score_places(values: NDArray[np.int8], permuted: Permutations) -> Scores:
     solved = inverse @ weights
     for together in np.split(np.argsort(permuted.apart, kind="stable"), np.cumsum(np.bincount(permuted.apart))[:-1]):
         solved[together] = np.linalg.solve(inverse[np.ix_(together, together)], solved[together])
-    return (weights - solved).T.astype(np.float32)
+    return np.asarray((weights - solved).T, np.float32)
 
 
 def _products(values: NDArray[np.int8]) -> NDArray[np.float64]:

@@ -13,18 +13,14 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.core.progress import Stage, silent
+from finc_eval.core.errors import DataError
+from finc_eval.core.progress import silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.needs import needs_samples
-from finc_eval.embeddings.opening import open_embeddings
-from finc_eval.embeddings.recipe import check_alike, known_space
-from finc_eval.embeddings.same_names import join_columns
+from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.search.neighbors import Neighbors, index_signature, least_recall, nearest, recall_notes
 from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info, unlike_files
 from finc_eval.embeddings.subset import Subset
@@ -44,25 +40,23 @@ from finc_eval.memorization.copying import (
     suspicious_threshold,
     tail,
 )
-from finc_eval.memorization.distances import STAGE, SetDistances, cut_in_two, measure_all
+from finc_eval.memorization.distances import SetDistances, cut_in_two, measure_all
 from finc_eval.memorization.holdout import against_holdout, find_sides, holdout_p_value
+from finc_eval.memorization.kept_steps import KeptSteps
 from finc_eval.memorization.nearness import Near, find_nearness, same_pixels
+from finc_eval.memorization.opening import MIN_AUDIT_SAMPLES, check_overlap, open_audit
 from finc_eval.memorization.result import Audit, Copying, training_found_by
 from finc_eval.memorization.settings import AUDIT_ALPHA, AUDIT_CONFIDENCE, MEASURES_PART, AuditOptions, AuditSettings
+from finc_eval.memorization.stages import ATTACKS, FITTED, KINDS, PLANTED, SAME_LAW, planned
 from finc_eval.memorization.strata import TrainingKinds, copying_by_stratum
 from finc_eval.memorization.tails import power_table
 from finc_eval.memorization.verdict import attack_warnings, judge_guarantee, set_warnings
+from finc_eval.memorization.views import SuspectViews, suspect_views
 from finc_eval.numerics.families import holm, level_of_each
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import kind_id
 
-SAME_LAW, KINDS = Stage("training set against holdout", cost=0.5), Stage("kinds of the training set", cost=1.4)
-FITTED, PLANTED = (Stage("MiFID", cost=3.6), Stage("FLD's gap", cost=10)), Stage("planted copies", cost=0.7)
-ATTACKS = Stage("attacks", cost=17)
-AUDIT_STAGES = (STAGE, SAME_LAW, KINDS, *FITTED, PLANTED, ATTACKS)  # stages of the progress, in their order
-
 CALIBRATION_NEIGHBORS = 50  # training samples whose mean distance calibrates that of the nearest (Carlini et al.)
-MIN_AUDIT_SAMPLES = 100  # samples of each set that an audit needs: a hundredth of fewer would be none
 
 
 @show_options(AuditSettings)
@@ -116,12 +110,14 @@ def audit(
         20 of 200 samples are training samples, with equal embeddings.
     """
     settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
-    sets, joined = _open_audit(gen, train, holdout, reference, extractor, run)
-    run = run.planned(*AUDIT_STAGES)
-    distances = _Distances.of(sets, settings, run)
+    sets, joined = open_audit(gen, train, holdout, reference, extractor, run)
+    embed = suspect_views(sets["train"], run)
+    run = planned(sets, CALIBRATION_NEIGHBORS, embed, run)
+    keep = KeptSteps(max(samples.n for samples in sets.values()), *_key(sets, settings, run))
+    distances = _Distances.of(sets, settings, run, keep)
     with run.step(SAME_LAW):
         same_law = holdout_p_value(sets["train"], sets["holdout"], settings.seed, run)
-    copying, notes = _copying(distances, settings, run)
+    copying, notes = _copying(distances, settings, run, keep, embed)
     with run.step(ATTACKS):
         attacks, membership = _attack(distances, settings, run)
     stated = None
@@ -129,6 +125,7 @@ def audit(
         finds_training = copying.finds_training and same_law > AUDIT_ALPHA
         stated = judge_guarantee(settings.stated_epsilon, settings.stated_delta or 0.0, attacks, finds_training)
     infos = {label: set_info(label, embeddings, embeddings.n, embeddings.digest) for label, embeddings in sets.items()}
+    keep.remove()
     return Audit(
         copying=copying,
         attacks=attacks,
@@ -169,7 +166,7 @@ class _Distances:
     recall: float | None
 
     @classmethod
-    def of(cls, sets: dict[str, Embeddings], settings: AuditSettings, run: Run) -> _Distances:
+    def of(cls, sets: dict[str, Embeddings], settings: AuditSettings, run: Run, keep: KeptSteps) -> _Distances:
         """Measure all distances, once it is known that training set and holdout are apart and can be cut in two."""
         halves = {label: cut_in_two(sets[label]) for label in ("train", "holdout")}
         for label, both in halves.items():
@@ -180,10 +177,10 @@ class _Distances:
                     "many videos"
                 )
         k = min(CALIBRATION_NEIGHBORS, sets["train"].n // 2)
-        gen, control, fresh, spaced = measure_all(sets, *halves["train"], k, run, settings.index)
+        gen, control, fresh, spaced = measure_all(sets, *halves["train"], k, run, settings.index, keep)
         recall = least_recall(*(neighbors.recall for neighbors in (fresh, gen.to_train, gen.to_non_members, spaced)))
         made = cls(sets, halves, gen, control, fresh, np.sqrt(spaced.squared), recall)
-        _check_overlap(int((made.equal & (made.spacings[fresh.indices[:, 0]] > 0)).sum()), sets["holdout"])
+        check_overlap(int((made.equal & (made.spacings[fresh.indices[:, 0]] > 0)).sum()), sets["holdout"])
         return made
 
     @property
@@ -263,10 +260,10 @@ class NearTraining:
     ) -> NearTraining:
         """Measure a generated set; arguments and errors as in `audit`."""
         run = Run.of(run)
-        x, members, others = _open_audit(gen, train, holdout, None, extractor, run)[0].values()
+        x, members, others = open_audit(gen, train, holdout, None, extractor, run)[0].values()
         k = min(CALIBRATION_NEIGHBORS, members.n // 2)
         of_gen, fresh = (nearest(embeddings, members, k, device=run.torch_device) for embeddings in (x, others))
-        _check_overlap(int((fresh.distances[:, 0] == 0).sum()), others)
+        check_overlap(int((fresh.distances[:, 0] == 0).sum()), others)
         near = Near.of(of_gen, fresh)
         pixels = same_pixels(x, members)
         return cls(
@@ -301,7 +298,9 @@ class _Cells:
         return cell_test(near, self.gen, of_fresh, self.fresh), control
 
 
-def _copying(distances: _Distances, settings: AuditSettings, run: Run) -> tuple[Copying, list[str]]:
+def _copying(
+    distances: _Distances, settings: AuditSettings, run: Run, keep: KeptSteps, embed: SuspectViews | None
+) -> tuple[Copying, list[str]]:
     """Compute the first block, and a sentence about each measure that could not be computed."""
     sets, seed = distances.sets, settings.seed
     x, train, holdout = sets["gen"], sets["train"], sets["holdout"]
@@ -310,7 +309,7 @@ def _copying(distances: _Distances, settings: AuditSettings, run: Run) -> tuple[
         cells = _Cells.of(sets, seed, run)
         test, control_test = cells.tests(gen, fresh, distances.halves["holdout"])
     by_embedding = (distances.gen.to_train, distances.fresh)
-    nearness = find_nearness({"gen": x, "holdout": holdout}, train, by_embedding, settings, run)
+    nearness = find_nearness({"gen": x, "holdout": holdout}, train, by_embedding, settings, run, keep, embed)
     fitted, unfitted = _fitted_measures(distances, seed, run)
     measures = [
         authpct(gen, fresh, AUDIT_CONFIDENCE),
@@ -362,38 +361,7 @@ def _fitted_measures(distances: _Distances, seed: int, run: Run) -> tuple[list[C
     return measures, notes
 
 
-def _open_audit(
-    gen: object, train: object, holdout: object, reference: object | None, extractor: AnyExtractor, run: Run
-) -> tuple[dict[str, Embeddings], list[str]]:
-    """Open the sets, check that they are of one space, distinct, and large enough; return sentences on their values."""
-    given = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
-    sets = open_embeddings(given, extractor, run, checks=[NEEDS_OF_AUDIT])
-    for label, embeddings in sets.items():
-        if label != "gen":
-            check_alike(sets["gen"].name, sets["gen"], embeddings.name, embeddings)
-    if "reference" in sets:
-        for label in ("train", "holdout"):
-            if sets["reference"].digest == sets[label].digest:
-                raise IncompatibleError(f"reference and {label} are the same samples: pass further samples, or none")
-    return join_columns(sets)
-
-
-def _too_few(label: str, n: int) -> DataError:
-    return DataError(
-        f"{label} has {plural(n, 'sample')}: an audit needs at least {MIN_AUDIT_SAMPLES} of each set, and thousands to "
-        "see a few copies"
-    )
-
-
-NEEDS_OF_AUDIT = needs_samples(MIN_AUDIT_SAMPLES, _too_few)
-"""The check that an audit makes of its sets before its work."""
-
-
-def _check_overlap(overlap: int, holdout: Embeddings) -> None:
-    # 0.01: share of the holdout that may also be in the training set, as duplicates of a data set are.
-    if overlap > 0.01 * holdout.n:
-        raise DataError(
-            f"{overlap} of the {holdout.n} samples of holdout have the same embedding as a training sample that occurs "
-            "once: the two share samples, or the extractor does not tell some apart (blank or discrete ones): remove "
-            "from the holdout what the training set has"
-        )
+def _key(sets: Mapping[str, Embeddings], settings: AuditSettings, run: Run) -> list[str]:
+    """Return what decides the steps of an audit."""
+    of_sets = [f"{label} {samples.digest} {samples.id_keys().tobytes().hex()}" for label, samples in sets.items()]
+    return [*of_sets, repr(settings), run.torch_device.type]

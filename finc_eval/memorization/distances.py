@@ -26,6 +26,7 @@ from finc_eval.embeddings.search.neighbors import (
     radii,
 )
 from finc_eval.embeddings.subset import Subset
+from finc_eval.memorization.kept_steps import KeptSteps
 from finc_eval.numerics.arrays import fold_of
 from finc_eval.numerics.names import SearchIndex
 
@@ -59,7 +60,13 @@ def cut_in_two(samples: Embeddings) -> tuple[Subset, Subset]:
 
 
 def measure_all(
-    sets: Mapping[str, Embeddings], half: Embeddings, rest: Embeddings, k: int, run: Run, index: SearchIndex
+    sets: Mapping[str, Embeddings],
+    half: Embeddings,
+    rest: Embeddings,
+    k: int,
+    run: Run,
+    index: SearchIndex,
+    keep: KeptSteps,
 ) -> tuple[SetDistances, SetDistances, Neighbors, Radii]:
     """Measure all distances of an audit, as one stage whose unit is a pair of samples.
 
@@ -69,11 +76,14 @@ def measure_all(
     gen, train, holdout = sets["gen"], sets["train"], sets["holdout"]
     pairs = [gen.n * (train.n + holdout.n), half.n * (rest.n + holdout.n), holdout.n * train.n, train.n**2]
     of_gen, of_control, of_fresh, of_train = divide_stage(run.progress, STAGE, pairs)
-    measured = measure(gen, train, holdout, k, replace(run, progress=of_gen), index)
-    control = measure(half, rest, holdout, 1, replace(run, progress=of_control), index)
-    fresh = nearest(holdout, train, k, device=run.torch_device, index=index)
+    by_gen, by_control = (replace(run, progress=progress) for progress in (of_gen, of_control))
+    measured = keep("gen", SetDistances, lambda: measure(gen, train, holdout, k, by_gen, index))
+    of_gen(STAGE, 1, 1)
+    control = keep("control", SetDistances, lambda: measure(half, rest, holdout, 1, by_control, index))
+    of_control(STAGE, 1, 1)
+    fresh = keep("fresh", Neighbors, lambda: nearest(holdout, train, k, device=run.torch_device, index=index))
     of_fresh(STAGE, 1, 1)
-    spaced = radii(train, 1, run.torch_device, index)
+    spaced = keep("spaced", Radii, lambda: radii(train, 1, run.torch_device, index))
     of_train(STAGE, 1, 1)
     return measured, control, fresh, spaced
 

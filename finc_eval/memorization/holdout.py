@@ -112,12 +112,13 @@ class Sides:
     nearest: NDArray[np.int64]
 
     @classmethod
-    def of(cls, to_train: Near, to_holdout: Near) -> Sides:
-        """Hold either distance against the median one of real samples, which unlike sizes move as much."""
-        train_ratio, holdout_ratio = (
-            to_train.gen * np.median(to_holdout.fresh),
-            to_holdout.gen * np.median(to_train.fresh),
-        )
+    def of(cls, to_train: Near, to_holdout: Near, real: tuple[Near, Near] | None = None) -> Sides:
+        """Hold either distance against the median one of real samples, which unlike sizes move as much.
+
+        Real samples are as near as in `real`; default: as in the two.
+        """
+        fresh, train = (np.median(near.fresh) for near in real or (to_train, to_holdout))
+        train_ratio, holdout_ratio = to_train.gen * train, to_holdout.gen * fresh
         return cls(
             train_ratio,
             holdout_ratio,
@@ -158,9 +159,13 @@ def find_sides(
     of_gen, fresh = (
         nearest(side, holdout, neighbors, device=run.torch_device, index=settings.index) for side in others.values()
     )
-    exchanged = nearness_to(("holdout", holdout), others, (of_gen, fresh), settings, run)
+    exchanged = nearness_to(("holdout", holdout), others, (of_gen, fresh), run, nearness.embed, ("gen",))
+    # A median does not move by views of a few suspects, and those of training samples are not embedded.
+    plain = nearness.ways["calibrated"], exchanged.ways["calibrated"]
     return {
-        name: Sides.of(near, exchanged.ways[name]) for name, near in nearness.ways.items() if name in exchanged.ways
+        name: Sides.of(near, exchanged.ways[name], plain if name == "views" else None)
+        for name, near in nearness.ways.items()
+        if name in exchanged.ways
     }
 
 

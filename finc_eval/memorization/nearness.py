@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,13 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors
 from finc_eval.memorization.copying import MeasureName, TailName
-from finc_eval.memorization.hashes import PLAIN_VIEWS, base_hashes, nearest_by_hash, query_views
+from finc_eval.memorization.hashes import HASHES, PLAIN_VIEWS, TRAIN_VIEWS, base_hashes, nearest_by_hash, query_views
+from finc_eval.memorization.kept_steps import KeptSteps
 from finc_eval.memorization.result import SuspiciousPair
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.tails import Power, calibrated_distances, least_copies, powers
 from finc_eval.memorization.verdict import CopiesFound
-from finc_eval.memorization.views import SUSPECTS, altered_distances, multi_view_distances
+from finc_eval.memorization.views import SUSPECTS, SuspectViews, altered_distances, multi_view_distances
 
 NO_PICTURES = (
     "the pictures are not at hand: copies that are mirrored, cropped, shifted or compressed again are looked for in "
@@ -61,6 +63,7 @@ class Nearness:
     planted: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     base: NDArray[np.uint8] | None = None  # hashes of the training pictures; None without pictures
+    embed: SuspectViews | None = None  # embeddings of views, as far as they are made; None without any
 
     def copies(
         self,
@@ -140,9 +143,11 @@ def find_nearness(
     by_embedding: tuple[Neighbors, Neighbors],
     settings: AuditSettings,
     run: Run,
+    keep: KeptSteps,
+    embed: SuspectViews | None,
 ) -> Nearness:
     """Measure how near samples are to the training set, and how near altered copies, planted on purpose, would be."""
-    nearness = nearness_to(("train", train), sets, by_embedding, settings, run)
+    nearness = nearness_to(("train", train), sets, by_embedding, run, embed, keep=keep)
     if nearness.base is None:
         return nearness
     k, views = (
@@ -159,10 +164,15 @@ def nearness_to(
     base: tuple[str, Embeddings],
     sets: Mapping[str, Embeddings],
     by_embedding: tuple[Neighbors, Neighbors],
-    settings: AuditSettings,
     run: Run,
+    embed: SuspectViews | None = None,
+    viewed: Collection[str] = (),
+    keep: KeptSteps | None = None,
 ) -> Nearness:
-    """Measure how near samples are to a set: and if there are pictures, also by hash and over views."""
+    """Measure how near samples are to a set: and if there are pictures, also by hash and over views.
+
+    Views are embedded of suspects of the sets `viewed`, by default of both; `embed` has those of an earlier call.
+    """
     nearness, (name, near_to) = Nearness({"calibrated": Near.of(*by_embedding)}), base
     if any(embeddings.images_at(np.arange(1)) is None for embeddings in (*sets.values(), near_to)):
         return replace(nearness, notes=(NO_PICTURES,))
@@ -170,26 +180,32 @@ def nearness_to(
         by_embedding[0].distances.shape[1],
         query_views(max(embeddings.n for embeddings in sets.values()), near_to.n),
     )
+    sizes = [embeddings.n * len(searched) for embeddings in sets.values()]
+    of_base, *of_sets = run.over(HASHES, [near_to.n * len(TRAIN_VIEWS), *sizes])
+    keep = keep or KeptSteps(0)
     try:
-        hashes = base_hashes(near_to, name, run)
+        hashes: NDArray[np.uint8] = keep("hashes", np.ndarray, lambda: base_hashes(near_to, name, of_base))
         gen, fresh = (
-            nearest_by_hash(embeddings, hashes, k, searched, label, run) for label, embeddings in sets.items()
+            keep(
+                f"hashes of {label}", Neighbors, partial(nearest_by_hash, embeddings, hashes, k, searched, label, part)
+            )
+            for (label, embeddings), part in zip(sets.items(), of_sets, strict=True)
         )
     except DataError as error:
         return replace(nearness, notes=(f"perceptual hashes and views are left out: {error}",))
     ways = nearness.ways | {"hash": Near.of(gen, fresh)}
     notes = [NO_SHIFTS] if searched == PLAIN_VIEWS else []
     try:
-        ways["views"] = _over_views(sets, near_to, ways["calibrated"], ways["hash"], k, run)
+        embed = embed or SuspectViews(near_to, run)
+        screens = [(near.gen, near.fresh) for near in ways.values()]
+        moved, (of_fresh, _) = multi_view_distances(
+            sets, screens, near_to, hashes, k, SUSPECTS, embed, run, viewed or tuple(sets)
+        )
+        ways["views"] = Near(moved[0], of_fresh, np.where(moved[1] < 0, ways["calibrated"].partners, moved[1]))
     except DataError as error:
         notes.append(f"views of suspects are left out: {error}")
-    return Nearness(ways, (gen.distances[:, 0], fresh.distances[:, 0]), notes=tuple(notes), base=hashes)
-
-
-def _over_views(sets: Mapping[str, Embeddings], base: Embeddings, plain: Near, by_hash: Near, k: int, run: Run) -> Near:
-    calibrated, bits = (plain.gen, plain.fresh), (by_hash.gen, by_hash.fresh)
-    (gen, partners), (fresh, _) = multi_view_distances(sets, calibrated, bits, base, k, SUSPECTS, run)
-    return Near(gen, fresh, np.where(partners < 0, plain.partners, partners))
+    bits = gen.distances[:, 0], fresh.distances[:, 0]
+    return Nearness(ways, bits, notes=tuple(notes), base=hashes, embed=embed)
 
 
 def same_pixels(samples: Embeddings, train: Embeddings) -> int | None:

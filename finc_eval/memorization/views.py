@@ -7,8 +7,12 @@ copied, the two remain exchangeable, and the exact test of `tails` holds for the
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,27 +21,36 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.places import known_folder
+from finc_eval.core.progress import Progress, Stage, silent
 from finc_eval.core.run import Run
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
+from finc_eval.embeddings.job import Job
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.catalog import card_again, load_card
-from finc_eval.extractors.preprocess import resize_frames
 from finc_eval.memorization.hashes import (
     CROPPED,
+    EVERY_VIEW,
     MAX_STEPS,
     PICTURES_HELD,
+    PLAIN_VIEWS,
     SHIFT,
+    HashedView,
     Views,
+    aligning_views,
+    each_picture,
     nearest_hashes,
     pictures_at,
     view_hashes,
 )
 from finc_eval.memorization.tails import calibrated_distances
-from finc_eval.samples.source import Pixels, ahead
+from finc_eval.samples.rows import row_encoding
+from finc_eval.samples.source import Pixels, Sample, Source, ahead, pixels_digest
 
 if TYPE_CHECKING:
     from finc_eval.extractors.network import CardNetwork
@@ -46,7 +59,9 @@ if TYPE_CHECKING:
 WIDENED = 1 / 18
 """Mirrored border of the widened view, in sides: the picture is 0.9 of it, as a crop is of its original."""
 
-SUSPECTS = 200  # suspicious samples, generated and fresh, whose views are embedded: ten embeddings of each
+SUSPECTS = 200  # suspicious samples, generated and fresh, whose views are embedded: two or three of each
+
+VIEWS, ALTERED = Stage("views of suspects"), Stage("altered copies")  # stages of the progress
 
 MAX_ALTERED = 100  # number of training pictures that are altered, in each way
 NOISE_DEVIATION = 8  # standard deviation of the noise, of 255
@@ -54,18 +69,27 @@ NOISE_DEVIATION = 8  # standard deviation of the noise, of 255
 JPEG_QUALITY = 30
 
 
-def altered_views(pixels: Pixels) -> Iterator[Pixels]:
-    """Yield views of a picture (h, w, 3): mirrored, widened, and shifted by a step in eight directions."""
-    yield np.ascontiguousarray(pixels[:, ::-1])
+MIRRORED, WIDENED_VIEW = PLAIN_VIEWS[1], HashedView((-WIDENED, -WIDENED, 1 + WIDENED, 1 + WIDENED))
+
+
+def views_of(alignment: HashedView) -> Views:
+    """Return the views of a suspect: mirrored, widened, and as its hash is nearest to that of a training picture."""
+    return (MIRRORED, WIDENED_VIEW, *({alignment} - set(PLAIN_VIEWS)))
+
+
+def altered_view(pixels: Pixels, view: HashedView) -> Pixels:
+    """Return a view of a picture (h, w, 3): mirrored, widened by its mirrored border, or shifted, with its edge."""
+    if view.mirrored:
+        return np.ascontiguousarray(pixels[:, ::-1])
     height, width, _ = pixels.shape
-    y, x = ceil(WIDENED * height), ceil(WIDENED * width)
-    yield np.pad(pixels, ((y, y), (x, x), (0, 0)), mode="symmetric")
-    y, x = max(round(SHIFT * height), 1), max(round(SHIFT * width), 1)
+    if view == WIDENED_VIEW:
+        y, x = ceil(WIDENED * height), ceil(WIDENED * width)
+        return np.pad(pixels, ((y, y), (x, x), (0, 0)), mode="symmetric")
+    left, upper = view.box[:2]
+    y, x = (max(round(abs(part) * side), 1) if part else 0 for part, side in ((upper, height), (left, width)))
     padded = np.pad(pixels, ((y, y), (x, x), (0, 0)), mode="edge")
-    for upper in (0, y, 2 * y):
-        for left in (0, x, 2 * x):
-            if (upper, left) != (y, x):
-                yield padded[upper : upper + height, left : left + width]
+    top, start = (step + (step if part > 0 else -step) for part, step in ((upper, y), (left, x)))
+    return padded[top : top + height, start : start + width]
 
 
 def suspects(screens: Sequence[NDArray[np.float64]], most: int) -> NDArray[np.int64]:
@@ -82,55 +106,136 @@ def suspects(screens: Sequence[NDArray[np.float64]], most: int) -> NDArray[np.in
     return np.unique(np.concatenate(taken))
 
 
+class SuspectViews:
+    """Embeddings of altered views of suspects, each made once: a cache in the folder of caches keeps them.
+
+    So an audit that was stopped goes on where it was, and a second one finds them. `train` has the extractor.
+
+    Raises:
+        DataError: the extractor of the training set is not known, takes clips, or cannot be used again.
+    """
+
+    def __init__(self, train: Embeddings, run: Run) -> None:
+        self._card, self._precision = _extractor_of(train)
+        self._run, self._rows = run, dict[str, torch.Tensor]()
+        self.network = lru_cache(self._network)
+
+    def __call__(
+        self, samples: Embeddings, label: str, views: Mapping[int, Views], progress: Progress
+    ) -> tuple[torch.Tensor, NDArray[np.int64]]:
+        """Return the embeddings of views of some samples, by row, grouped by sample: (views, d); and their rows."""
+        source = ViewSource(samples, label, views)
+        rows = np.repeat(list(views), [len(some) for some in views.values()])
+        names = source.ids
+        new = [number for number, name in enumerate(names) if name not in self._rows]
+        if new:
+            self._rows.update(
+                zip([names[number] for number in new], self._embed(source.part(new), progress), strict=True)
+            )
+        return torch.stack([self._rows[name] for name in names]), rows
+
+    def _embed(self, source: ViewSource, progress: Progress) -> torch.Tensor:
+        """Embed views as a job does, whose file outlives a crash; without a folder of caches, in a passing file."""
+        recipe = recipe_of(self._card, self._precision)
+        with tempfile.TemporaryDirectory() as passing:
+            out = None if known_folder("embeddings") else Path(passing, "views.h5")
+            job = Job(self._card, recipe, source, self._run, self.network, out=out, strict=True)
+            job.count_missing(silent)
+            with job.made(silent, lambda _, done, total: progress(VIEWS, done, total)) as cache:
+                return as_embeddings(cache).rows_at(np.arange(cache.n)).clone()
+
+    def _network(self, compiled_for: int | None) -> CardNetwork:
+        # Seconds of import, which embeddings alone do not need.
+        from finc_eval.extractors.network import CardNetwork
+
+        return CardNetwork(self._card, self._run.torch_device, self._precision, compiled_for)
+
+
+def suspect_views(train: Embeddings, run: Run) -> SuspectViews | None:
+    """Return what embeds views by the extractor of the training set; None if that cannot be had."""
+    try:
+        return SuspectViews(train, run)
+    except DataError:
+        return None
+
+
+class ViewSource(Source):
+    """Altered views of samples, as a set of samples: a few pictures are held together."""
+
+    kind = "views"
+
+    def __init__(self, samples: Embeddings, label: str, views: Mapping[int, Views]) -> None:
+        self._samples, self._label = samples, label
+        self._views = [(row, view) for row, some in views.items() for view in some]
+        names = dict(zip(views, samples.ids_at(np.array([*views], np.int64)), strict=True))
+        ids = [f"{label} {names[row]}: {_named(view)}" for row, view in self._views]
+        super().__init__(f"views of {label}", ids, {})
+
+    def part(self, numbers: Sequence[int]) -> ViewSource:
+        """Return the source of some of the views."""
+        views: dict[int, Views] = {}
+        for row, view in (self._views[number] for number in numbers):
+            views[row] = (*views.get(row, ()), view)
+        return ViewSource(self._samples, self._label, views)
+
+    def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
+        """Yield views with these increasing numbers."""
+        rows = list(dict.fromkeys(self._views[number][0] for number in numbers))
+        held: dict[int, Pixels] = {}
+        for number in numbers:
+            row, view = self._views[number]
+            if row not in held:
+                some = rows[(at := rows.index(row)) : at + PICTURES_HELD]
+                pictures = pictures_at(self._samples, np.array(some), self._label)
+                held = {row: np.asarray(image.convert("RGB")) for row, image in zip(some, pictures, strict=True)}
+            pixels = altered_view(held[row], view)
+            yield Sample(self.ids[number], pixels, None, row_encoding(pixels, 3), pixels_digest(pixels))
+
+    def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
+        """Yield the digests of the pixels of views."""
+        return (sample.content for sample in self.take(numbers))
+
+
+def _named(view: HashedView) -> str:
+    return "mirrored" if view.mirrored else " ".join(f"{edge:.4f}" for edge in view.box)
+
+
 def multi_view_distances(
     sets: Mapping[str, Embeddings],
-    calibrated: Sequence[NDArray[np.float64]],
-    by_hash: Sequence[NDArray[np.float64]],
+    screens: Sequence[Sequence[NDArray[np.float64]]],
     train: Embeddings,
+    hashes: NDArray[np.uint8],
     k: int,
     most: int,
+    embed: SuspectViews,
     run: Run,
+    viewed: Collection[str],
 ) -> list[tuple[NDArray[np.float64], NDArray[np.int64]]]:
     """Return the calibrated distances of each set's samples, of suspects the least over their views, shape (n,).
 
-    With them comes the nearest training sample of that view, shape (n,); −1 if no other view is nearer. `calibrated`
-    and `by_hash` are the distances without views, shape (n,), by which suspects are chosen.
+    With them comes the nearest training sample of that view, shape (n,); −1 if no other view is nearer. `screens` are
+    the calibrated distances without views, and by hash, of each set, shape (n,), by which suspects are chosen. `hashes`
+    are those of the training set. Of sets that are not `viewed`, all samples keep their distance.
     """
-    card, precision = _extractor_of(train)
-    chosen = suspects([np.concatenate(calibrated), np.concatenate(by_hash)], most)
-    # Seconds of import, which embeddings alone do not need.
-    from finc_eval.extractors.network import CardNetwork
-
-    embed = CardNetwork(card, run.torch_device, precision)
-    parts, start = [], 0
-    for (label, samples), plain in zip(sets.items(), calibrated, strict=True):
-        rows = chosen[(chosen >= start) & (chosen < start + samples.n)] - start
+    chosen = suspects([np.concatenate(screen) for screen in screens], most)
+    parts, starts = [], np.cumsum([0, *(samples.n for samples in sets.values())])
+    parted = [chosen[(chosen >= start) & (chosen < end)] - start for start, end in pairwise(starts)]
+    rows_of = [rows if label in viewed else rows[:0] for label, rows in zip(sets, parted, strict=True)]
+    runs = run.over(VIEWS, [len(rows) for rows in rows_of])
+    for (label, samples), plain, rows, part in zip(sets.items(), screens[0], rows_of, runs, strict=True):
         distances, partners = plain.copy(), np.full(samples.n, -1)
         if len(rows):
-            views = _embed_views(samples, label, rows, card, embed, run)
-            near = nearest(views, train, k, device=run.torch_device)
-            moved = calibrated_distances(near.distances).reshape(len(rows), -1)
-            best = moved.argmin(1)
-            least, owner = moved.min(1), near.indices[:, 0].reshape(moved.shape)[np.arange(len(rows)), best]
-            nearer = least < plain[rows]
-            distances[rows[nearer]], partners[rows[nearer]] = least[nearer], owner[nearer]
+            pictures = each_picture(samples, rows, label)
+            views = map(views_of, aligning_views(pictures, hashes, EVERY_VIEW, run))
+            embedded, owners = embed(samples, label, dict(zip(rows.tolist(), views, strict=True)), part.progress)
+            near = nearest(embedded, train, k, device=run.torch_device)
+            moved = calibrated_distances(near.distances)
+            order = np.lexsort((moved, owners))  # the least of each sample first
+            first = order[np.flatnonzero(np.diff(owners[order], prepend=-1))]
+            nearer = first[moved[first] < plain[owners[first]]]
+            distances[owners[nearer]], partners[owners[nearer]] = moved[nearer], near.indices[nearer, 0]
         parts.append((distances, partners))
-        start += samples.n
     return parts
-
-
-def _embed_views(
-    samples: Embeddings, label: str, rows: NDArray[np.int64], card: Card, embed: CardNetwork, run: Run
-) -> torch.Tensor:
-    """Return the embeddings of all views of some samples, grouped by sample: (samples * views, d)."""
-    parts = []
-    for done in range(0, len(rows), PICTURES_HELD):
-        images = pictures_at(samples, rows[done : done + PICTURES_HELD], label)
-        views = [view for image in images for view in altered_views(np.asarray(image.convert("RGB")))]
-        pixels = torch.from_numpy(np.stack([resize_frames(view, card.preprocessing) for view in views]))
-        parts.append(embed(pixels)[:, : card.output.dimension].cpu())
-        run.progress(f"views of suspects of {label}", done + len(images), len(rows))
-    return torch.cat(parts)
 
 
 def _extractor_of(train: Embeddings) -> tuple[Card, NetworkPrecision]:
@@ -211,7 +316,7 @@ def altered_distances(
         images = [image.convert("RGB") for image in pictures_at(train, rows, "train")]
         for name, alter in ALTERATIONS.items():
             hashes[name] += ahead(lambda image: view_hashes(image, views), [alter(image, rng) for image in images])
-        run.progress("altered copies", start + len(rows), len(drawn))
+        run.progress(ALTERED, start + len(rows), len(drawn))
     return {
         name: calibrated_distances(nearest_hashes(np.stack(views_of), base, k, run).distances)
         for name, views_of in hashes.items()

@@ -30,6 +30,7 @@ class MonitorCallback:
         every: steps from one evaluation to the next.
         prompts: prompt of each sample, if `sample` always draws samples of the same prompts; default: their column.
         save: file that keeps the monitor after each evaluation, for `Monitor.load`; default: none.
+        fixed: function that draws pictures of the same prompts and seeds each time, as `Monitor.update` takes them.
 
     Raises:
         UsageError: the monitor, `sample` or a tracker is not one, or `every` is not a positive whole number.
@@ -54,17 +55,19 @@ class MonitorCallback:
         every: int = EVERY,
         prompts: Sequence[str] | None = None,
         save: str | Path | None = None,
+        fixed: Callable[[], object] | None = None,
     ) -> None:
         if not isinstance(monitor, Monitor):
             raise UsageError(f"monitor must be a Monitor, got {type(monitor).__name__}: pass fe.Monitor(reference)")
-        if not callable(sample):
-            raise UsageError(
-                f"sample must be a function that draws new samples, got {type(sample).__name__}: pass a lambda"
-            )
+        for name, function in {"sample": sample, **({} if fixed is None else {"fixed": fixed})}.items():
+            if not callable(function):
+                raise UsageError(
+                    f"{name} must be a function that draws samples, got {type(function).__name__}: pass a lambda"
+                )
         for tracker in trackers:
             check_tracker(tracker)
         self.monitor, self.sample, self.trackers, self.every = monitor, sample, trackers, check_count("every", every)
-        self.prompts, self.save = prompts, save
+        self.prompts, self.save, self.fixed = prompts, save, fixed
         steps = monitor.steps
         self._last = steps[-1] if steps else float("-inf")
         self._logged = [self._last] * len(trackers)  # step of the last evaluation that each tracker has
@@ -79,10 +82,10 @@ class MonitorCallback:
             return []
         if not self._is_time(step):
             return []
-        samples = _Watched(self.sample())
+        samples, fixed = _Watched(self.sample()), None if self.fixed is None else self.fixed()
         self._last = step
         try:
-            alarms = self.monitor.update(step, samples.given, prompts=self.prompts)
+            alarms = self.monitor.update(step, samples.given, prompts=self.prompts, fixed=fixed)
         except Exception as error:
             if error is samples.error:  # it is one of the user's own, raised as the samples were drawn
                 raise

@@ -14,6 +14,7 @@ from finc_eval.monitoring.exchange import Array, Counts
 from finc_eval.monitoring.followed import (
     COPIED,
     DIVERSITY,
+    MARK,
     MOVED,
     REPEATS,
     Alarm,
@@ -82,7 +83,7 @@ class Causes:
             is_first = looks.index(new.name) < looks.index(told.name) and not names_nothing(new)
             is_led = not is_first and _leads(told, new) and self._is_strong(told, new)
             return self._outweighs(told, new) or is_led
-        if told.name in (REPEATS, COPIED) and new.name in MOVED:
+        if told.name in (REPEATS, COPIED) and new.name in (*MOVED, MARK):  # equal pictures share all pixels
             return True
         if names_nothing(new) and told.name in looks:
             return new.name != DIVERSITY or self._is_strong(told, new)

@@ -16,9 +16,9 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.subset import Subset
 from finc_eval.monitoring.basis import FITTED, Basis
-from finc_eval.monitoring.evaluations import EvaluationPart, join_parts
+from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations, join_parts
 from finc_eval.monitoring.exchange import Array, Counts
-from finc_eval.monitoring.followed import FLAGS, LOOKS, SCORES, say_share
+from finc_eval.monitoring.followed import BEFORE, FLAGS, LOOKS, SCORES, say_share
 from finc_eval.monitoring.left_out import trace_all
 from finc_eval.monitoring.measuring import (
     PICTURES,
@@ -104,10 +104,10 @@ class FollowedColumn(Record):
         """Return what a change is called: "redder", or of what a sample has or has not, what samples with it are."""
         return self.high if self.is_flag and is_more else self.more if is_more else self.less
 
-    def say(self, before: float, after: float, spread: float) -> str:
+    def say(self, before: float, after: float, spread: float, other: str = BEFORE) -> str:
         """Return what has changed; see `finc_eval.monitoring.followed.say`."""
         if self.is_flag:
-            return say_share(f"are {self.high}", before, after)
+            return say_share(f"are {self.high}", before, after, other)
         is_more, size = after > before, f"{(after - before) / (spread * self.scale):+.1f} σ".replace("-", "−")
         return f"samples are on average {self.more if is_more else self.less} ({self.name} {size})"
 
@@ -342,6 +342,17 @@ def _measure(columns: Sequence[FollowedColumn], samples: Embeddings, rows: NDArr
             found |= {} if values is None else {one.name: values}
     flags = {one.name for one in columns if one.is_flag}
     return {name: (own >= 0.5).astype(np.float64) if name in flags else own for name, own in found.items()}
+
+
+def spreads_of(
+    names: Sequence[str], history: Evaluations, columns: Sequence[FollowedColumn]
+) -> dict[str, float | None]:
+    """Return the standard deviation of each followed score in the reference, by its name; None of shares."""
+    scales, shares = {column.name: column.scale for column in columns}, len(history.shares)
+    return {
+        name: None if place < shares else history.spread_of(place) * scales.get(name, 1.0)
+        for place, name in enumerate(names)
+    }
 
 
 def names_of_things(kinds: Sequence[str], shares: Sequence[str], columns: Sequence[FollowedColumn]) -> tuple[str, ...]:

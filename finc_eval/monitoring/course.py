@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
@@ -16,9 +16,9 @@ from finc_eval.core.serialize import SIGNIFICANT, Document
 from finc_eval.core.words import join_words, plural
 from finc_eval.findings.finding import Finding
 from finc_eval.gallery.thumbnails import Thumbnail
-from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.exchange import Array
+from finc_eval.monitoring.fixed.prompts import FixedCourse
 from finc_eval.monitoring.followed import COPIED, DIVERSITY, REPEATS, WITHIN_PROMPTS, Alarm, CopiesAtStep
 from finc_eval.monitoring.steps import step_text
 from finc_eval.numerics.families import closed_e_values
@@ -46,12 +46,14 @@ class Followed(Record):
         reference: its share or mean in the reference; None without samples of it.
         values: its share or mean in each evaluation; None without samples of it.
         evidence: e-value of "it has changed", adjusted for all followed things: an alarm is one of at least 1/α.
+        spread: standard deviation of a score in the reference; None of a share, and of a result of an earlier version.
     """
 
     name: str
     reference: float | None
     values: tuple[float | None, ...]
     evidence: float
+    spread: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,7 @@ class Course(Document):
         warnings: what to know before trusting the alarms.
         copies: samples that are also in the reference, by step; they are left out, and no alarm judges them.
         findings: what the alarms are on, each cause once, and copies of the reference; all outputs say these.
+        fixed: pictures of fixed prompts over the evaluations; None without such pictures.
         pictures: thumbnails of each kind by step.
 
     Example:
@@ -86,7 +89,7 @@ class Course(Document):
     """
 
     type_name: ClassVar[str] = "course"
-    page: ClassVar[str] = "finc_eval.monitoring.page"
+    page: ClassVar[str] = "finc_eval.monitoring.pages.course"
 
     steps: tuple[float, ...]
     samples: tuple[int, ...]
@@ -102,6 +105,7 @@ class Course(Document):
     warnings: tuple[str, ...]
     copies: tuple[CopiesAtStep, ...] = field(default=(), kw_only=True)
     findings: tuple[Finding, ...] = field(default=(), kw_only=True)
+    fixed: FixedCourse | None = field(default=None, kw_only=True)
     pictures: Annotated[dict[float, dict[str, Thumbnail]], *NOT_IN_JSON] = field(
         default_factory=dict, kw_only=True, repr=False
     )
@@ -138,7 +142,7 @@ class Course(Document):
 
 def course_of(
     history: Evaluations,
-    names: Sequence[str],
+    spreads: Mapping[str, float | None],
     alarms: Sequence[Alarm],
     findings: Sequence[Finding],
     pictures: dict[float, dict[str, Thumbnail]],
@@ -148,14 +152,16 @@ def course_of(
     warnings: Sequence[str],
     copies: Sequence[CopiesAtStep],
     unions: Collection[str] = (),
+    fixed: FixedCourse | None = None,
 ) -> Course:
     """Return the course of a history.
 
-    `names` are of all followed things, and `noise` is the squared norm of the covariance of φ in the reference. Kinds
-    that are `unions` of others are left out unless they have an alarm.
+    `spreads` are of all followed things, by name: see `Followed`. `noise` is the squared norm of the covariance of φ in
+    the reference. Kinds that are `unions` of others are left out unless they have an alarm.
     """
+    names = [*spreads]
     places, alarmed = np.flatnonzero(history.is_followed), {alarm.name for alarm in alarms}
-    evidence = np.exp(closed_e_values(weigh(history.scores[:, places])))
+    evidence = np.exp(closed_e_values(history.evidence()[places]))
     means, (reference, _) = history.means(), history.before_and_after(0)
     keep, why = choose_step(history, names, alarms, copies, noise)
     distances: list[list[float]] = history.distances.T.tolist()
@@ -164,7 +170,11 @@ def course_of(
         tuple(map(int, history.samples.tolist())),
         tuple(
             Followed(
-                names[place], _number(reference[place]), tuple(map(_number, means[:, place])), float(evidence[order])
+                names[place],
+                _number(reference[place]),
+                tuple(map(_number, means[:, place])),
+                float(evidence[order]),
+                spreads[names[place]],
             )
             for order, place in enumerate(places.tolist())
             if names[place] not in unions or names[place] in alarmed
@@ -180,6 +190,7 @@ def course_of(
         warnings=tuple(warnings),
         copies=tuple(copies),
         findings=tuple(findings),
+        fixed=fixed,
         pictures=pictures,
         provenance=Provenance.here("cpu"),
     )

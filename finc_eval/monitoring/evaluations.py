@@ -15,7 +15,9 @@ from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.stored import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.words import plural
+from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.evidence.change_points import ChangePoint, estimate_change
+from finc_eval.monitoring.evidence.classifiers import AskedSamples, Classifiers
 from finc_eval.monitoring.exchange import BINS, MAX_BAG, Array, Counts, bins_of, score_of_ranks, score_of_shares
 from finc_eval.monitoring.shown import ShownSamples
 
@@ -42,6 +44,7 @@ class EvaluationPart:
     broken: int = 0  # samples that are left out because they are not finite
     known: int = 0  # samples that are left out because they are samples of the reference
     notes: tuple[str, ...] = ()  # what to know of the samples, such as how many could not be read
+    asked: AskedSamples = field(default_factory=AskedSamples)  # samples that classifiers are asked about
 
     def __add__(self, other: EvaluationPart) -> EvaluationPart:
         traces = np.concatenate([self.traces, other.traces])[:TRACED]
@@ -59,6 +62,7 @@ class EvaluationPart:
             self.broken + other.broken,
             self.known + other.known,
             self.notes + other.notes,
+            self.asked + other.asked,
         )
 
     @property
@@ -90,9 +94,10 @@ class Evaluations:
     distances: Array  # squared distances of each evaluation in φ to these three, shape (t, 3)
     shared: Counts  # of the reference, and of the last evaluations: `causes.count_shared`, (1 + `RECENT`, k + 1, k + 1)
     middles: Array  # medians of scores in the reference, beyond which a sample has more of it, shape (scores,)
+    classifiers: Classifiers | None = None  # what is asked about each evaluation
 
     @classmethod
-    def of(cls, part: EvaluationPart, middles: Array | None = None) -> Self:
+    def of(cls, part: EvaluationPart, middles: Array | None = None, classifiers: Classifiers | None = None) -> Self:
         """Begin with the reference, whose values give each score its spread."""
         things = len(part.sums)
         found = cls(
@@ -107,7 +112,10 @@ class Evaluations:
             np.empty((0, 3)),
             part.shared[None],
             np.full(len(part.scores), np.nan) if middles is None else middles,
+            classifiers,
         )
+        for place, counts in ({} if classifiers is None else classifiers.followed_parts()).items():
+            found.reference[place] = counts
         found.phi[0] = np.append(part.phi, part.n)
         return found
 
@@ -124,7 +132,9 @@ class Evaluations:
     @property
     def is_followed(self) -> NDArray[np.bool_]:
         """Mark whether there are samples of each thing at all, such as pictures for flags, shape (things,)."""
-        return np.asarray(np.concatenate([self.shares[:, 1], self.bins.sum(1)]) > 0)
+        found = np.concatenate([self.shares[:, 1], self.bins.sum(1)]) > 0
+        found[[*({} if self.classifiers is None else self.classifiers.followed_parts())]] = True
+        return np.asarray(found)
 
     def add(
         self, step: float, part: EvaluationPart, seed: int, scored: Mapping[int, float] = MappingProxyType({})
@@ -143,10 +153,11 @@ class Evaluations:
         phi, now = self.phi.copy(), np.append(part.phi, part.n)
         if self.count == 0:
             phi[1] = now
-        apart = [_squared_distance(now, one) for one in phi]
+        apart = [squared_distance(now, one) for one in phi]
         if self.count == 0:
             apart[1:] = [0.0, 0.0]
         phi[2] = now
+        asked = None if self.classifiers is None else self.classifiers.with_evaluation(part.asked, rng)
         vars(self).update(  # all at once: an error above leaves everything as it was
             shares=self.shares + part.shares,
             bins=bins,
@@ -155,6 +166,7 @@ class Evaluations:
             sums=np.concatenate([self.sums, part.sums[None]]),
             scores=np.concatenate([self.scores, scores[None]]),
             distances=np.concatenate([self.distances, np.array(apart)[None]]),
+            classifiers=asked,
             shared=np.concatenate([self.shared[:1], np.concatenate([self.shared[1:], part.shared[None]])[-RECENT:]]),
         )
 
@@ -174,21 +186,31 @@ class Evaluations:
                 )
         return join_parts(found)
 
+    def evidence(self, count: int | None = None) -> Array:
+        """Return the logarithm of the e-value of each thing after some evaluations, default: all, shape (things,).
+
+        Those of new kinds and of parts are of classifiers, too; see `Classifiers.add_evidence`.
+        """
+        found = weigh(self.scores[:count])
+        return found if self.classifiers is None else self.classifiers.add_evidence(found, count)
+
     def means(self) -> Array:
         """Return the share or mean of each thing in each evaluation, NaN without samples, shape (t, things)."""
-        return _divide(self.sums)
+        return means_of(self.sums)
 
     def before_and_after(self, start: int) -> tuple[Array, Array]:
         """Return the shares and means of the reference with the evaluations before `start`, and from it on."""
         before = self.reference + self.sums[:start].sum(0)
-        return _divide(before), _divide(self.sums[start:].sum(0))
+        return means_of(before), means_of(self.sums[start:].sum(0))
 
     def change_of(self, thing: int, raised: int) -> ChangePoint:
         """Estimate the change of a thing whose alarm was raised at an evaluation, by the number of this."""
         place = thing - len(self.shares)
         spread = self.spread[place] if place >= 0 else np.nan
         variance = None if place < 0 else float(spread**2) or 1.0 if np.isfinite(spread) else 1.0
-        return estimate_change(self.sums[:, thing], self.reference[thing], raised, variance)
+        sums = self.sums[:, thing]
+        sums = sums if self.classifiers is None else self.classifiers.look_back(thing, sums)
+        return estimate_change(sums, self.reference[thing], raised, variance)
 
     def spread_of(self, thing: int) -> float:
         """Return the standard deviation of a score in the reference; 1 of a share, and where all values are equal."""
@@ -206,7 +228,10 @@ class Evaluations:
     def write(self, file: NewFile) -> None:
         """Write everything into a file."""
         for name, values in vars(self).items():
-            file.array(f"history/{name}", values)
+            if name != "classifiers":
+                file.array(f"history/{name}", values)
+        if self.classifiers is not None:
+            self.classifiers.write(file)
 
     @classmethod
     def read(cls, file: StoredFile, things: int, shares: int, entries: int) -> Self:
@@ -245,17 +270,22 @@ class Evaluations:
         )
         if not (finite and ordered and counted):
             raise ValueError("its counts are not of samples")
-        return cls(**counts, steps=steps, **read)
+        return cls(**counts, steps=steps, **read, classifiers=Classifiers.read(file, t, shares))
 
 
-def _divide(sums: Array) -> Array:
+def means_of(sums: Array) -> Array:
     """Return sums over their numbers, NaN over 0."""
     found: Array = np.where(sums[..., 1] > 0, sums[..., 0] / np.maximum(sums[..., 1], 1), np.nan)
     return found
 
 
-def _squared_distance(one: Array, other: Array) -> float:
-    """Return the squared distance of two means of φ, without the bias of finite samples: each φ has the norm 1."""
+def squared_distance(one: Array, other: Array) -> float:
+    """Return the squared distance of two means of φ, without the bias of finite samples: each φ has the norm 1.
+
+    Args:
+        one: sum of φ, and the number of samples, shape (q + 1,).
+        other: the same of other samples.
+    """
     (a, n), (b, m) = ((each[:-1] / max(each[-1], 1), each[-1]) for each in (one, other))
 
     def inner(mean: Array, count: float) -> float:

@@ -10,13 +10,15 @@ from scipy.special import ndtr
 
 from finc_eval.core.words import plural
 from finc_eval.findings.finding import Finding, What
-from finc_eval.monitoring.betting import weigh
+from finc_eval.findings.local import UNLIKE
 from finc_eval.monitoring.columns import FollowedColumn
 from finc_eval.monitoring.evaluations import Evaluations
 from finc_eval.monitoring.followed import (
+    BEFORE,
     COPIED,
     MOVED,
     NEW_KINDS,
+    PARTS,
     REPEATS,
     SCORES,
     WITHIN_PROMPTS,
@@ -52,7 +54,7 @@ def name_of(name: str, is_more: bool, words: str) -> str:
         return words_of(name, is_more)
     if name == NEW_KINDS and not is_more:
         return "fewer samples that are far from the reference"
-    return words or {NEW_KINDS: "kinds that the reference lacks"}.get(name, name)
+    return words or {NEW_KINDS: "kinds that the reference lacks", PARTS: UNLIKE["more"]}.get(name, name)
 
 
 def kind_of(name: str) -> What:
@@ -63,6 +65,8 @@ def kind_of(name: str) -> What:
         return "sets"
     if name in (REPEATS, COPIED):
         return "repeat" if name == REPEATS else "copy"
+    if name == PARTS:
+        return "part"
     return "metric" if name in (BROKEN, *SCORES) else "kind"
 
 
@@ -85,7 +89,8 @@ class Followings:
     def reached(self, step: float, said: Sequence[Alarm], alpha: float) -> list[Alarm]:
         """Return an alarm for each thing whose evidence reaches 1/α, the largest evidence first.
 
-        A look without a word for its change waits `WAIT` evaluations for its cause, which may have less evidence.
+        A look without a word for its change, and parts of pictures, wait `WAIT` evaluations for their cause, which may
+        have less evidence.
 
         Args:
             step: step of the last evaluation.
@@ -93,15 +98,15 @@ class Followings:
             alpha: probability of any false alarm.
         """
         followed = np.flatnonzero(self.history.is_followed)
-        evidence = weigh(self.history.scores[:, followed])
+        evidence = self.history.evidence()[followed]
         adjusted = closed_e_values(evidence)
-        waited = closed_e_values(weigh(self.history.scores[:-WAIT, followed]))
+        waited = closed_e_values(self.history.evidence(max(self.history.count - WAIT, 0))[followed])
         order, looks = np.argsort(-evidence, kind="stable"), looks_in_order()
         found = []
         for place in order[adjusted[order] >= -np.log(alpha)].tolist():
             name, e_value = self.names[int(followed[place])], float(np.exp(adjusted[place]))
             alarm = self.describe(Alarm(step, name, "", step, 0.0, 0.0, (step, step), evidence=e_value), said)
-            is_ripe = waited[place] >= -np.log(alpha) or not (name in looks and names_nothing(alarm))
+            is_ripe = waited[place] >= -np.log(alpha) or not ((name in looks or name == PARTS) and names_nothing(alarm))
             if is_ripe and (name != COPIED or alarm.after > alarm.before):  # fewer are not a fault
                 found.append(alarm)
         return found
@@ -117,16 +122,7 @@ class Followings:
             return alarm
         thing, steps = self.names.index(alarm.name), self.history.steps
         change = self.history.change_of(thing, int(np.searchsorted(steps, alarm.step)))
-        words, column, is_more = (
-            self.words.get(alarm.name, ""),
-            self.columns.get(alarm.name),
-            change.now > change.before,
-        )
-        called = name_of(alarm.name, is_more, words) if column is None else column.called(is_more=is_more)
-        if any(other.finding == called and other.name != alarm.name for other in said):
-            called = alarm.name.removeprefix("kind ")  # with its id
-        size = change.before, change.now, self.history.spread_of(thing)
-        clause = say(alarm.name, *size, words) if column is None else column.say(*size)
+        called, clause = self.words_of_change(alarm.name, change.before, change.now, said)
         since, first, last = steps[[change.start, change.first, change.last]].tolist()
         return replace(
             alarm,
@@ -138,6 +134,27 @@ class Followings:
             after_interval=(change.low, change.high),
             finding=called,
         )
+
+    def words_of_change(
+        self, name: str, before: float, after: float, said: Sequence[Alarm], other: str = BEFORE
+    ) -> tuple[str, str]:
+        """Return what a change of a followed thing is called, and its clause.
+
+        Args:
+            name: name of the thing.
+            before: its share or mean before, or of another training.
+            after: its share or mean now.
+            said: other alarms, whose names it does not have.
+            other: what has the value before.
+        """
+        words, column, is_more = self.words.get(name, ""), self.columns.get(name), after > before
+        called = name_of(name, is_more, words) if column is None else column.called(is_more=is_more)
+        if any(alarm.finding == called and alarm.name != name for alarm in said):
+            called = name.removeprefix("kind ")  # with its id
+        spread = self.history.spread_of(self.names.index(name))
+        if column is not None:
+            return called, column.say(before, after, spread, other)
+        return called, say(name, before, after, spread, words, other)
 
     def described(self, alarms: Sequence[Alarm]) -> list[Alarm]:
         """Return all alarms by what is known now."""

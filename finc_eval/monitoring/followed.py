@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent, quote
+from finc_eval.findings.local import UNLIKE
 from finc_eval.monitoring.steps import step_text
 from finc_eval.naming.traits import TRAITS, Trait
 
-NEW_KINDS, COPIED, REPEATS = "new kinds", "copies", "repeats"
-SHARES = (NEW_KINDS, COPIED, REPEATS)  # shares besides those of kinds
+NEW_KINDS, COPIED, REPEATS, PARTS = "new kinds", "copies", "repeats", "parts"
+SHARES = (NEW_KINDS, COPIED, REPEATS, PARTS)  # shares besides those of kinds
 FIT = "fit"  # name of the fit of samples to their prompts
 DISTANCE, DIVERSITY, WITHIN_PROMPTS = "distance", "diversity", "diversity within prompts"
 SCORES = (DISTANCE, DIVERSITY, WITHIN_PROMPTS, FIT)  # scores besides looks
@@ -21,6 +22,7 @@ MARK = "mark"  # trait of several pictures together
 FLAGS = tuple(trait for trait in TRAITS if trait.least is not None)  # looks that a picture has or has not
 LOOKS = tuple(trait for trait in TRAITS if trait.least is None and trait.name not in LOOKLESS)
 LIKE = "samples like "  # beginning of the words for a kind that has no name
+BEFORE = "before"  # name of the time before a change, which a clause has beside the value of then
 # Scores that are lengths: they change in percent.
 RELATIVE = (*(look.name for look in LOOKS if look.is_length), *SCORES)
 
@@ -60,6 +62,38 @@ class Alarm(Record):
         return self.since_interval or (self.since, self.since)
 
 
+LABELS = {
+    NEW_KINDS: "kinds that the reference lacks",
+    COPIED: "exact and near copies",
+    REPEATS: "samples that repeat another sample",
+    FIT: "fit to the prompts",
+    DISTANCE: "distance to the reference",
+    "pattern": "periodic pattern",
+    "specks": "noise with specks",
+    "mosaic": "pixelation",
+    "resizing": "resampling",
+    "blocks": "JPEG artifacts",
+    "edges": "brightness of the edges",
+    MARK: "watermark",
+    "shades": "posterization",
+    "warmth": "warmth of the tint",
+    "green": "green tint",
+    "top": "brightness of the top",
+}
+"""Words for followed things whose names are short keys."""
+
+
+def label_of(name: str) -> str:
+    """Return what pages call a followed thing.
+
+    Example:
+        >>> label_of("blocks"), label_of("saturation"), label_of("kind tabby cat")
+        ('JPEG artifacts', 'saturation', 'tabby cat')
+    """
+    flag = next((look.high for look in FLAGS if look.name == name), None)
+    return LABELS.get(name) or flag or name.removeprefix("kind ")
+
+
 def is_share(name: str) -> bool:
     """Return whether a followed thing is a share of samples, rather than a score."""
     return name not in SCORES and all(look.name != name for look in LOOKS)
@@ -75,7 +109,7 @@ def names_nothing(alarm: Alarm) -> bool:
     """Return whether an alarm names no cause: distances, kinds without words, or a look without one for its change."""
     look, is_more = looks_in_order().get(alarm.name), alarm.after > alarm.before
     if look is None:
-        is_unnamed = alarm.finding.startswith(LIKE) or (alarm.name == NEW_KINDS and not is_more)
+        is_unnamed = alarm.finding.startswith(LIKE) or alarm.name == PARTS or (alarm.name == NEW_KINDS and not is_more)
         return is_unnamed or alarm.name in MOVED
     words = (look.low, look.high) if look.least is not None else (look.less, look.more)
     return words[int(is_more)] is None
@@ -106,34 +140,37 @@ def start_text(since: float, interval: tuple[float, float]) -> str:
     return step_text(since) + (f" ({first} to {last})" if first != last else "")
 
 
-def say(name: str, before: float, after: float, spread: float, words: str = "") -> str:
+def say(name: str, before: float, after: float, spread: float, words: str = "", other: str = BEFORE) -> str:
     """Return what has changed, from the value before, the value now, and the spread of the reference.
 
-    `words` are for a kind, for new kinds, for the copies, or for the repeats.
+    `words` are for a kind, for new kinds, for the copies, or for the repeats. `other` is what has the value before:
+    another training, or the time before.
     """
     if not is_share(name):
         in_spreads = f"{(after - before) / spread:+.1f} σ".replace("-", "−")
         size = _relative(before, after) if name in RELATIVE and before > 0 else in_spreads
         return _of_score(name, after > before, size)
     if name == COPIED:
-        return say_share(f"are {words}, exactly or nearly", before, after)
+        return say_share(f"are {words}, exactly or nearly", before, after, other)
     what = next((look.high or name for look in FLAGS if look.name == name), "")
     if name == NEW_KINDS:
         what = "far from every kind of the reference"
         what += f", such as {quote(words)}" if words and after > before else ""
+    if name == PARTS:
+        return say_share(f"have {UNLIKE['more']}", before, after)
     if what:
-        return say_share(f"are {what}", before, after)
+        return say_share(f"are {what}", before, after, other)
     if name == REPEATS:
-        return say_share(
-            f"are {words}" if words and after > before else "repeat another sample of their step", before, after
-        )
+        what = f"are {words}" if words and after > before else "repeat another sample of their step"
+        return say_share(what, before, after, other)
     kind = f"of {words}" if words.startswith("samples ") else quote(words)
-    return f"the kind {kind} {_of_share(before, after)}: {_percent(after)} (before: {_before(before)})"
+    verb = _of_share(before, after) if other == BEFORE else f"is {'more frequent' if after > before else 'rarer'}"
+    return f"the kind {kind} {verb}: {_percent(after)} ({other}: {_before(before)})"
 
 
-def say_share(what: str, before: float, after: float) -> str:
+def say_share(what: str, before: float, after: float, other: str = BEFORE) -> str:
     """Return the clause of a share: "38 % are one picture (before: none)"."""
-    return f"{_percent(after)} {what} (before: {_before(before)})"
+    return f"{_percent(after)} {what} ({other}: {_before(before)})"
 
 
 def _before(share: float) -> str:
@@ -156,7 +193,7 @@ def _of_score(name: str, more: bool, size: str) -> str:
     if name in SCORES:
         return f"{words} ({size})"
     verb = "have" if words.startswith("with ") else "are"
-    return f"samples {verb} on average {words.removeprefix('with ')} ({name} {size})"
+    return f"samples {verb} on average {words.removeprefix('with ')} ({label_of(name)} {size})"
 
 
 def words_of(name: str, more: bool) -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
@@ -18,26 +16,23 @@ from finc_eval.gallery.thumbnails import Thumbnail, thumbnail
 from finc_eval.monitoring.basis import FAR, REPEAT, TRACES, Basis
 from finc_eval.monitoring.causes import count_shared
 from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, join_parts
+from finc_eval.monitoring.evidence.asked import TAIL
+from finc_eval.monitoring.evidence.classifiers import AskedSamples, Classifiers
+from finc_eval.monitoring.evidence.saturation import saturation_of
 from finc_eval.monitoring.evidence.units import one_of_each
 from finc_eval.monitoring.exchange import Array
-from finc_eval.monitoring.followed import COPIED, FIT, FLAGS, LOOKS, MARK, NEW_KINDS, REPEATS, SCORES, SHARES
-from finc_eval.monitoring.naming import words_for
+from finc_eval.monitoring.followed import COPIED, FIT, FLAGS, LOOKS, MARK, NEW_KINDS, PARTS, REPEATS, SCORES, SHARES
+from finc_eval.monitoring.naming import words_of_found
 from finc_eval.monitoring.seen import MOSTLY, SeenRepeats
 from finc_eval.monitoring.shown import SHOWN, Ends, ShownSamples
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.repeated import Repeats
 from finc_eval.naming.texture import shared_marks
-from finc_eval.naming.traits import SIDE, TRAITS, Trait, measure_looks
+from finc_eval.naming.traits import TRAITS, Trait, measure_looks
 
 TOGETHER = 4  # samples of a unit of diversity: the mean of their six distances
 PICTURES = 64  # pictures in memory
 ALL = "all"  # label of the samples of an evaluation, which are a set of their own
-ORDER = 8
-"""Order of the mean of the saturation over the pixels of a picture: vivid parts weigh more. Of photographs whose color
-is enhanced by 19 %, the mean rank moves by .24 standard deviations with the order 1, by .28 with 4 and by .30 with 8;
-of those whose saturation grows by 19 %, by .27, .34 and .38. A scaled saturation scales this mean."""
-
-DIM = 0.2  # brightest channel below which saturation is relative to this: dark pixels are else as saturated as paint
 EDGE = 48  # pixels of the longer edge of a thumbnail: seven of them are 336 wide
 
 PLACES = {trait.name: place for place, trait in enumerate(TRAITS)}
@@ -57,6 +52,7 @@ def measure(
     fits: Array | None = None,
     run: Run,
     middles: Array | None = None,
+    classifiers: Classifiers | None = None,
 ) -> EvaluationPart:
     """Measure the samples of an evaluation.
 
@@ -69,6 +65,7 @@ def measure(
         fits: fit of each sample to its prompt; None if it is not known.
         run: device and portions.
         middles: medians of the scores in the reference; None where it is not asked which samples have what.
+        classifiers: what marks samples of new kinds besides those that are far, and parts; None of the reference.
     """
     parts = []
     counted = np.ones(embeddings.n, bool) if alone is None else one_of_each(alone, rng)
@@ -86,9 +83,30 @@ def measure(
     if middles is None:
         return whole
     known = None if fits is None else fits[looked]
-    return _with_members(
-        replace(whole, shown=ShownSamples(pictures)), embeddings, looked, values, known, basis, middles, run
-    )
+    whole = replace(whole, shown=ShownSamples(pictures))
+    whole, found = _with_classified(whole, embeddings, looked, counted, basis, classifiers, rng)
+    return _with_members(whole, embeddings, looked, values, known, basis, middles, found, run)
+
+
+def _with_classified(
+    part: EvaluationPart,
+    embeddings: Embeddings,
+    rows: Indices,
+    counted: NDArray[np.bool_],
+    basis: Basis,
+    classifiers: Classifiers | None,
+    rng: np.random.Generator,
+) -> tuple[EvaluationPart, NDArray[np.bool_]]:
+    """Mark samples of new kinds and samples with new parts, (2, n), and add their shares and who is asked about."""
+    far = basis.distances(embeddings.rows_at(rows).cpu(), Run(device="cpu")) > basis.far
+    if classifiers is None:
+        return part, np.stack([far, np.zeros(len(rows), bool)])
+    asked, found, parts = classifiers.ask(embeddings, rows, counted[rows], rng)
+    found[0] |= far
+    sums, first = part.sums.copy(), len(basis.nodes)
+    sums[first + SHARES.index(NEW_KINDS)] = found[0].sum(), len(rows)
+    sums[first + SHARES.index(PARTS)] = parts
+    return replace(part, sums=sums, asked=asked), found
 
 
 def _of_rows(
@@ -104,12 +122,12 @@ def _of_rows(
     between = _mean_distances(units, TOGETHER)
     inside = _within(rows, prompts)
     # Repeats are counted among the samples of all processes: see `with_repeats`.
-    sums = [*((one.sum(), n) for one in has), *_empty([REPEATS, *FLAGS]), (distance.sum(), n)]
+    sums = [*((one.sum(), n) for one in has), *_empty([REPEATS, PARTS, *FLAGS]), (distance.sum(), n)]
     sums += [(between.sum(), len(between)), (inside.sum(), len(inside)), *_empty([FIT, *LOOKS])]
     scores = {"distance": distance[counted], "diversity": between, "diversity within prompts": inside}
     return EvaluationPart(
         n,
-        np.concatenate([shares, np.array(_empty([REPEATS, *FLAGS]), np.int64)]).astype(np.int64),
+        np.concatenate([shares, np.array(_empty([REPEATS, PARTS, *FLAGS]), np.int64)]).astype(np.int64),
         (*(scores.get(name, np.empty(0)) for name in SCORES), *(np.empty(0) for _ in LOOKS)),
         np.array(sums, np.float64),
         basis.phi(rows).double().sum(0).cpu().numpy(),
@@ -141,7 +159,7 @@ def with_repeats(
         counts[len(basis.nodes) + SHARES.index(COPIED)] += part.known  # of as many
     part = replace(part, shares=shares, sums=sums)
     if not (is_new or again > MOSTLY * len(own)):  # a generator that has collapsed makes old samples of new seeds
-        return part, seen, {place: float("nan")}
+        return replace(part, asked=AskedSamples()), seen, {place: float("nan")}
     return part, both, {place: both.score_last(len(own), rng)}
 
 
@@ -257,6 +275,7 @@ def _with_members(
     fits: Array | None,
     basis: Basis,
     middles: Array,
+    found: NDArray[np.bool_],
     run: Run,
 ) -> EvaluationPart:
     """Add what two things share among some samples, and ids and words of samples that show each thing."""
@@ -264,7 +283,7 @@ def _with_members(
     leaf, _ = basis.tree.assign(own, run)
     distance = basis.distances(own, run)
     repeats = Repeats.of_rows({ALL: own}, None, basis.repeat)
-    new = _are_new(own, distance, basis, run)
+    new = _with_likes(found[0], own, distance, run)
     flags, looks = (None, None) if values is None else _split_traits(values)
     none = np.zeros(len(rows), bool)
     near = basis.originals.are_near(own)
@@ -273,6 +292,7 @@ def _with_members(
         new,
         near,
         repeats.is_again(ALL),
+        found[1],
         *([none] * len(FLAGS) if flags is None else flags),
     ]
     known = {"distance": distance, FIT: fits} | dict(
@@ -288,7 +308,7 @@ def _with_members(
         if score is not None and len(score):
             order = rows[np.argsort(score, kind="stable")[: np.count_nonzero(~np.isnan(score))]]
             ids[name] = _ids(embeddings, order), _ids(embeddings, order[::-1])
-    words = _words(embeddings, rows, new, repeats, values is not None)
+    words = words_of_found(embeddings, rows, new, 1 - FAR + TAIL, repeats, ALL, are_pictures=values is not None)
     shown = replace(part.shown, ids=ids, words=words)
     return replace(part, shared=count_shared(np.array([*shares, *beyond])), shown=shown)
 
@@ -301,36 +321,12 @@ def _ids(embeddings: Embeddings, rows: Indices) -> tuple[str, ...]:
     return embeddings.ids_at(rows[:SHOWN])
 
 
-def _are_new(rows: torch.Tensor, distance: Array, basis: Basis, run: Run) -> NDArray[np.bool_]:
-    """Mark samples that are far from all kinds, or nearer to such a sample than to any of the reference."""
-    far = distance > basis.far
-    if not far.any():
-        return far
-    near = nearest(rows, rows[torch.from_numpy(np.flatnonzero(far))], 1, device=run.torch_device).distances[:, 0]
-    return np.asarray(far | (near < distance))
-
-
-def _words(
-    embeddings: Embeddings, rows: Indices, new: NDArray[np.bool_], repeats: Repeats, are_pictures: bool
-) -> dict[str, str]:
-    """Return words for samples of new kinds, if there are more than a reference has, and for what repeats most."""
-    found = {}
-    if new.sum() > max(2, 2 * (1 - FAR) * len(new)):
-        found[NEW_KINDS] = words_for(embeddings, [rows[new]])[0]
-    chosen = repeats.added(ALL)
-    if len(chosen):
-        found[REPEATS] = repeats.say(chosen, int(repeats.has(chosen)[ALL].sum()), are_pictures=are_pictures)
-    return found
-
-
-def saturation_of(images: Sequence[Image.Image]) -> Array:
-    """Return the mean saturation of pictures, of the order 8 over pixels, shape (n,)."""
-    small = [np.asarray(one.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX)) for one in images]
-    pixels = np.stack(small).reshape(len(images), -1, 3) / np.float32(255)
-    channels = np.moveaxis(pixels, 2, 0)  # a reduction of so short an axis is slow
-    largest, smallest = reduce(np.maximum, channels), reduce(np.minimum, channels)
-    found: Array = ((largest - smallest) / np.maximum(largest, DIM)) ** ORDER
-    return np.asarray(found.mean(1, dtype=np.float64) ** (1 / ORDER))
+def _with_likes(new: NDArray[np.bool_], rows: torch.Tensor, distance: Array, run: Run) -> NDArray[np.bool_]:
+    """Mark samples of new kinds, and those that are nearer to such a sample than to any of the reference."""
+    if not new.any():
+        return new
+    near = nearest(rows, rows[torch.from_numpy(np.flatnonzero(new))], 1, device=run.torch_device).distances[:, 0]
+    return np.asarray(new | (near < distance))
 
 
 def nothing(basis: Basis) -> EvaluationPart:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from finc_eval.core.errors import IncompatibleError, check_fraction, check_seed
-from finc_eval.core.files.stored import existing_file
-from finc_eval.core.files.writing import new_file
-from finc_eval.core.record import plain, structure
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
@@ -21,27 +18,27 @@ from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.subset import Subset
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.findings.finding import Finding
-from finc_eval.monitoring.basis import REPEAT, TRACES, Basis, divide_reference
+from finc_eval.monitoring.basis import REPEAT, Basis, divide_reference
 from finc_eval.monitoring.causes import Causes
 from finc_eval.monitoring.columns import (
-    FollowedColumn,
     by_name,
     follow_columns,
     measure_reference,
-    names_of_things,
     notes_once,
     overlap_with,
     say_not_followed,
-    say_unchecked,
+    spreads_of,
     with_columns,
     without_columns,
 )
 from finc_eval.monitoring.course import Course, course_of
 from finc_eval.monitoring.evaluations import TRACED, EvaluationPart, Evaluations
+from finc_eval.monitoring.evidence.classifiers import Classifiers
 from finc_eval.monitoring.evidence.units import numbers_of, one_of_each, prompts_of
 from finc_eval.monitoring.exchange import Array
 from finc_eval.monitoring.findings import Followings, Follows
-from finc_eval.monitoring.followed import COPIED, FLAGS, SHARES, Alarm, CopiesAtStep
+from finc_eval.monitoring.fixed.prompts import FixedPrompts
+from finc_eval.monitoring.followed import COPIED, Alarm, CopiesAtStep
 from finc_eval.monitoring.left_out import (
     NEW_SEEDS,
     find_left_out,
@@ -55,25 +52,25 @@ from finc_eval.monitoring.left_out import (
 )
 from finc_eval.monitoring.measuring import measure, nothing, with_repeats
 from finc_eval.monitoring.needed import say_needed
-from finc_eval.monitoring.seen import COPY, SeenRepeats, SeenSamples
+from finc_eval.monitoring.seen import COPY, SeenSamples
 from finc_eval.monitoring.shown import Strips
 from finc_eval.monitoring.steps import check_step, step_text
+from finc_eval.monitoring.stored import StoredMonitor
 from finc_eval.naming.measured import left_out_columns
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.prompts.text import fit_to_prompts
 
 SAMPLES = 64  # samples of an evaluation, as long as there was none
-TYPE, LAYOUT = "monitor", 8  # type and layout of the file of a monitor
 
 
-class Monitor:
+class Monitor(StoredMonitor):
     """Follow a generator over the steps of its training, with alarms that hold at every evaluation.
 
     Each evaluation compares the samples of a step to the reference and to all evaluations before. The monitor follows
     the shares of the kinds of the reference, new kinds, repeats, the distance to the reference, diversity, and, of
-    pictures, their looks, such as saturation. If nothing changes, the probability that any alarm is ever raised is at
-    most `alpha`, however many evaluations there are. Samples are not kept: memory grows with the number of evaluations,
-    by a few numbers for each followed thing and 16 for each of at most 512 samples.
+    pictures, new parts and looks, such as saturation. If nothing changes, the probability that any alarm is ever
+    raised is at most `alpha`, however many evaluations there are. Samples of the last 16 are kept, as embeddings.
+    Memory grows by a few numbers an evaluation for each followed thing, and 16 for each of at most 512 samples.
 
     Draw new seeds at each evaluation. Samples of the same seeds are not independent of those of the evaluation before,
     and alarms would not hold. The same prompts at each evaluation are fine.
@@ -93,6 +90,7 @@ class Monitor:
 
     Attributes:
         copies: samples that are also in the reference, by step; no alarm judges them.
+        fixed_prompts: measurements of the pictures of fixed prompts, None without such pictures.
 
     Raises:
         DataError: the reference has fewer than 40 samples, or cannot be read.
@@ -138,11 +136,12 @@ class Monitor:
         whole, middles, self.repeats = measure_reference(
             one, (fitted, rest), self.basis, self.columns, rng, prompts=numbers, fits=fits, run=self._run
         )
-        self.history = Evaluations.of(whole, middles)
+        self.history = Evaluations.of(whole, middles, Classifiers.of(one, len(self.basis.nodes), seed))
         self.seen = SeenSamples.of(trace_all(one, self.basis, self._run), self.basis.repeat * COPY / REPEAT)
         self._raised: list[Alarm] = []
         self._described: tuple[tuple[int, int], list[Alarm]] = (0, 0), []
         self.copies: list[CopiesAtStep] = []
+        self.fixed_prompts: FixedPrompts | None = None
         self.follows: Follows = {}
         self.strips, self._traces = Strips(whole.shown), np.empty((0, 0))
         self.warnings = [*notes_on("the reference", one), *left_out_columns({"the reference": one})]
@@ -162,17 +161,14 @@ class Monitor:
         return Followings(self.history, self.names, words, by_name(self.columns))
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of all followed things, shares before scores."""
-        return names_of_things(self.basis.names, SHARES, self.columns)
-
-    @property
     def steps(self) -> list[float]:
         """Steps of all evaluations."""
         found: list[float] = self.history.steps.tolist()
         return found
 
-    def update(self, step: float, samples: object, *, prompts: Sequence[str] | None = None) -> list[Alarm]:
+    def update(
+        self, step: float, samples: object, *, prompts: Sequence[str] | None = None, fixed: object = None
+    ) -> list[Alarm]:
         """Evaluate the samples of a step, and return the new alarms.
 
         Samples that are not finite are counted, left out, and an alarm. Samples of the reference are left out with a
@@ -182,13 +178,25 @@ class Monitor:
             step: number of the step, larger than those before.
             samples: samples of this step, in any form that the reference may have.
             prompts: prompt of each sample; default: the column of the samples.
+            fixed: pictures of the same prompts and seeds at every evaluation, by prompt, {"a cat": picture}, or in any
+                form of samples, whose prompts or ids pair them. They are compared pair by pair; see `fixed_prompts`.
 
         Raises:
             UsageError: the step is not a number, or not after the last one.
-            IncompatibleError: the samples are of another extractor, or have another number of entries.
+            IncompatibleError: the samples are of another extractor, or have another number of entries, or the fixed
+                pictures are not of the same prompts.
         """
         step = check_step(step, self.steps)
-        return self.add(step, [self.measure(samples, prompts=prompts)])
+        own = None if fixed is None else self._with_fixed(step, fixed)
+        found = self.add(step, [self.measure(samples, prompts=prompts)])
+        self.fixed_prompts = own or self.fixed_prompts
+        return found
+
+    def _with_fixed(self, step: float, fixed: object) -> FixedPrompts | None:
+        prompts, pictures = ([*fixed], [*fixed.values()]) if isinstance(fixed, Mapping) else (None, fixed)
+        samples, spreads = self._open(pictures, "fixed"), spreads_of(self.names, self.history, self.columns)
+        known = self.fixed_prompts or FixedPrompts.of(samples, prompts, spreads)
+        return known.with_step(step, samples, prompts, self.basis, self.alpha, self._run)
 
     def measure(self, samples: object, *, prompts: Sequence[str] | None = None) -> EvaluationPart:
         """Measure the samples that this process has of an evaluation; `add` takes the parts of all processes.
@@ -226,8 +234,10 @@ class Monitor:
         alone = None if is_stratified else numbers
         rng = np.random.default_rng([self.seed, self.history.count, *seed])
         run, middles = replace(self._run, device="cpu"), without_columns(self.history.middles, self.columns)
-        fits = self._fits(one, own)
-        found = measure(one, self.basis, rng, prompts=numbers, alone=alone, fits=fits, run=run, middles=middles)
+        fits, asked = self._fits(one, own), self.history.classifiers
+        found = measure(
+            one, self.basis, rng, prompts=numbers, alone=alone, fits=fits, run=run, middles=middles, classifiers=asked
+        )
         counted = None if alone is None else one_of_each(alone, rng)
         return left_out + with_columns(found, self.columns, one, counted)
 
@@ -311,7 +321,9 @@ class Monitor:
     def result(self) -> Course:
         """The course of everything so far, as a result: page, JSON, Markdown, CSV."""
         shown = self.strips.pictures, self.basis.noise, self.needed, self.alpha, self.warnings, self.copies
-        return course_of(self.history, self.names, self.alarms, self.findings, *shown, self.basis.unions)
+        spreads = spreads_of(self.names, self.history, self.columns)
+        fixed = None if self.fixed_prompts is None else self.fixed_prompts.course
+        return course_of(self.history, spreads, self.alarms, self.findings, *shown, self.basis.unions, fixed)
 
     @property
     def keep(self) -> float | None:
@@ -333,62 +345,6 @@ class Monitor:
             path: file to write.
         """
         return self.result.to_html(path)
-
-    def save(self, path: str | Path) -> None:
-        """Write the whole state into a file, which appears when it is whole; `load` goes on from it.
-
-        Args:
-            path: file to write, such as monitor.h5.
-        """
-        with new_file(path, TYPE, LAYOUT) as file:
-            file.header["monitor"] = {"alpha": self.alpha, "seed": self.seed, "space": self.space}
-            file.header["columns"] = [plain(one) for one in self.columns]
-            file.header["alarms"] = [plain(one) for one in self._raised]
-            file.header["copies"] = [plain(one) for one in self.copies]
-            file.header["follows"] = self.follows
-            file.header["warnings"] = self.warnings
-            file.texts("prompts", sorted(self.prompts))
-            self.basis.write(file)
-            self.history.write(file)
-            self.seen.write(file)
-            self.repeats.write(file)
-            self.strips.write(file)
-
-    @classmethod
-    def load(
-        cls, path: str | Path, *, extractor: AnyExtractor = None, text: str | None = None, run: Run | None = None
-    ) -> Monitor:
-        """Read a monitor that `save` wrote.
-
-        Args:
-            path: the file.
-            extractor: how to embed samples that are not embedded.
-            text: how to embed prompts.
-            run: device, portions, threads and progress.
-
-        Raises:
-            DataError: the file is missing, damaged, or not a monitor.
-        """
-        found = cls.__new__(cls)
-        found._extractor, found._text, found._run = extractor, text, Run.of(run)
-        with existing_file(path, TYPE, LAYOUT) as file:
-            header = file.header["monitor"]
-            found.alpha, found.seed = check_fraction("alpha", header["alpha"]), check_seed(header["seed"])
-            found.space, found.prompts = str(header["space"]), frozenset(file.texts("prompts").all())
-            found._raised = [structure(Alarm, one, str(path)) for one in file.header["alarms"]]
-            found._described = (0, 0), []
-            found.copies = [structure(CopiesAtStep, one, str(path)) for one in file.header["copies"]]
-            found.follows = {str(one): (str(a), str(b)) for one, (a, b) in file.header["follows"].items()}
-            found.warnings, found._traces = [str(one) for one in file.header["warnings"]], np.empty((0, 0))
-            found.basis = Basis.read(file)
-            found.columns = [structure(FollowedColumn, one, str(path)) for one in file.header.get("columns", [])]
-            shares = len(found.basis.names) + len(SHARES) + len(FLAGS) + sum(one.is_flag for one in found.columns)
-            found.history = Evaluations.read(file, len(found.names), shares, found.basis.phi.size)
-            found.seen = SeenSamples.read(file, found.history.count, TRACES)
-            found.repeats = SeenRepeats.read(file, TRACES)
-            found.strips = Strips.read(file)
-            found.warnings += [*found.strips.notes, *say_unchecked(found.columns)]
-        return found
 
     def __repr__(self) -> str:
         return f"Monitor({plural(self.history.count, 'evaluation')}, {plural(len(self.alarms), 'alarm')})"

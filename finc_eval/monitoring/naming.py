@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from finc_eval.core.words import join_words, quote
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.monitoring.followed import LIKE
+from finc_eval.monitoring.followed import LIKE, NEW_KINDS, REPEATS
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.names import SECOND, name_by_members
+from finc_eval.naming.repeated import Repeats
 from finc_eval.partitions.answer import kind_id
 
 NAMED_BY = 64  # members that a kind is named by, at most: 25 kinds are measured by fewer than 2 000 samples
@@ -42,6 +43,36 @@ def words_for(one: Embeddings, groups: Sequence[Rows]) -> tuple[str, ...]:
         words = join_words([f"{label}" for label, _ in of_most]) or name.noun or join_words([one for one, _ in common])
         found.append(words or f"{LIKE}{quote(_typical(one, rows))}")
     return tuple(found)
+
+
+def words_of_found(
+    samples: Embeddings,
+    rows: Rows,
+    new: NDArray[np.bool_],
+    usual: float,
+    repeats: Repeats,
+    label: str,
+    *,
+    are_pictures: bool,
+) -> dict[str, str]:
+    """Return words for samples of new kinds, if there are more than usual, and for what repeats most.
+
+    Args:
+        samples: the samples.
+        rows: rows of those that were looked at.
+        new: which of these are of new kinds.
+        usual: share of the reference that is.
+        repeats: repeats among them.
+        label: label of the set in `repeats`.
+        are_pictures: whether they are pictures.
+    """
+    found = {}
+    if new.sum() > max(2, 2 * usual * len(new)):
+        found[NEW_KINDS] = words_for(samples, [rows[new]])[0]
+    chosen = repeats.added(label)
+    if len(chosen):
+        found[REPEATS] = repeats.say(chosen, int(repeats.has(chosen)[label].sum()), are_pictures=are_pictures)
+    return found
 
 
 def _typical(one: Embeddings, rows: Rows) -> str:

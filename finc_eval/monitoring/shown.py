@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -19,6 +20,7 @@ BROKEN = "not finite"  # name of the alarm of samples that are not finite
 LEFT_OUT = (BROKEN, "copies")  # names of ids of samples that are left out
 SHOWN = 8  # ids of samples that show a followed thing, at most
 
+Pictures = dict[float, dict[str, Thumbnail]]  # thumbnails of things, by step
 Ends = tuple[tuple[str, ...], tuple[str, ...]]  # ids of samples with the least of a thing, and with the most of it
 
 
@@ -51,7 +53,7 @@ class Strips:
     """
 
     def __init__(self, reference: ShownSamples | None = None) -> None:
-        self.pictures: dict[float, dict[str, Thumbnail]] = {}
+        self.pictures: Pictures = {}
         self.reference, self.last = reference or ShownSamples(), ShownSamples()
         self.notes: list[str] = []  # pictures of a file that cannot be shown
 
@@ -71,43 +73,62 @@ class Strips:
         self.last = ShownSamples({}, self.last.ids | shown.ids, self.last.words | shown.words)
         if not shown.pictures:
             return
-        self.pictures[step] = dict(shown.pictures)
-        if len(self.pictures) > MOST_STEPS:
-            steps = sorted(self.pictures)
-            gaps = {middle: after - before for before, middle, after in zip(steps, steps[1:], steps[2:], strict=False)}
-            del self.pictures[min(gaps, key=lambda middle: gaps[middle])]
+        self.pictures = with_pictures(self.pictures, step, shown.pictures, MOST_STEPS)
 
     def write(self, file: NewFile) -> None:
         """Write the pictures into a file."""
-        entries = [(step, name, picture) for step, found in self.pictures.items() for name, picture in found.items()]
-        index = [
-            [step, name, picture.kind, picture.width, picture.height, len(picture.data)]
-            for step, name, picture in entries
-        ]
-        file.header["strips"] = index
+        write_pictures(file, "strips", self.pictures)
         file.header["shown"] = [[shown_of.ids, shown_of.words] for shown_of in (self.reference, self.last)]
-        file.array("strips", np.frombuffer(b"".join(picture.data for *_, picture in entries), np.uint8))
 
     @classmethod
     def read(cls, file: StoredFile) -> Self:
         """Read what `write` wrote; call it in `content_of`."""
-        data, start, found = file.array("strips", None, dtype="|u1").tobytes(), 0, cls()
+        found = cls()
         found.reference, found.last = (
             ShownSamples({}, _ids(ids), _texts(words)) for ids, words in file.header["shown"]
         )
-        brought: dict[float, list[tuple[str, bytes, str, int, int]]] = {}
-        for step, name, kind, width, height, size in file.header["strips"]:
-            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                raise ValueError("the index of its pictures is wrong")
-            stated = str(name), data[start : start + size], kind, width, height
-            brought.setdefault(check_finite("the step of a picture", step), []).append(stated)
-            start += size
-        if start != len(data) or len(brought) > MOST_STEPS:
-            raise ValueError("its pictures do not match their index")
-        for step, pictures in brought.items():
-            found.pictures[step], note = kept_thumbnails(pictures)
-            found.notes += [f"step {step:g}: {note}"] if note else []
+        found.pictures, found.notes = read_pictures(file, "strips", MOST_STEPS)
         return found
+
+
+def with_pictures(known: Pictures, step: float, new: Mapping[str, Thumbnail], most: int) -> Pictures:
+    """Return pictures by step with a step added; of too many steps, that with the nearest neighbors is left out."""
+    pictures = {**known, step: dict(new)}
+    if len(pictures) > most:
+        steps = sorted(pictures)
+        gaps = {middle: after - before for before, middle, after in zip(steps, steps[1:], steps[2:], strict=False)}
+        del pictures[min(gaps, key=lambda middle: gaps[middle])]
+    return pictures
+
+
+def write_pictures(file: NewFile, name: str, pictures: Pictures) -> None:
+    """Write pictures by step into a file, under a name."""
+    entries = [(step, thing, picture) for step, found in pictures.items() for thing, picture in found.items()]
+    file.header[name] = [
+        [step, thing, picture.kind, picture.width, picture.height, len(picture.data)]
+        for step, thing, picture in entries
+    ]
+    file.array(name, np.frombuffer(b"".join(picture.data for *_, picture in entries), np.uint8))
+
+
+def read_pictures(file: StoredFile, name: str, most: int) -> tuple[Pictures, list[str]]:
+    """Read what `write_pictures` wrote, and notes on pictures that cannot be shown; call it in `content_of`."""
+    data, start = file.array(name, None, dtype="|u1").tobytes(), 0
+    brought: dict[float, list[tuple[str, bytes, str, int, int]]] = {}
+    for step, thing, kind, width, height, size in file.header[name]:
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError("the index of its pictures is wrong")
+        stated = str(thing), data[start : start + size], kind, width, height
+        brought.setdefault(check_finite("the step of a picture", step), []).append(stated)
+        start += size
+    if start != len(data) or len(brought) > most:
+        raise ValueError("its pictures do not match their index")
+    found: Pictures = {}
+    notes = []
+    for step, pictures in brought.items():
+        found[step], note = kept_thumbnails(pictures)
+        notes += [f"step {step:g}: {note}"] if note else []
+    return found, notes
 
 
 def _ids(read: dict[str, list[list[str]]]) -> dict[str, Ends]:

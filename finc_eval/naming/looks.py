@@ -8,13 +8,13 @@ all columns is as large (Westfall and Young 1993).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
-from finc_eval.core.words import percent_of, say_part, say_whole
+from finc_eval.core.words import percent_of, say_part, say_repeated, say_whole
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.estimates.part import Interval
@@ -28,8 +28,17 @@ from finc_eval.naming.measured import (
     looked_rows,
     measure_sets,
 )
-from finc_eval.naming.repeated import REPEATED, PairedRows, Repeats, is_of_motion, known_pixels, pair_rows, pixels_of
-from finc_eval.naming.share_repeated import p_of_all_repeats, shares_of_repeats
+from finc_eval.naming.repeated import (
+    REPEATED,
+    PairedRows,
+    Repeats,
+    digests_of,
+    is_of_motion,
+    known_pixels,
+    pair_rows,
+    pixels_of,
+)
+from finc_eval.naming.share_repeated import AllRepeats, p_of_all_repeats, shares_of_repeats, size_of
 from finc_eval.naming.texture import Array
 from finc_eval.naming.traits import Trait
 from finc_eval.numerics.exchanges import unit_numbers
@@ -65,7 +74,7 @@ class Look(Record):
         middle_ref: median of the trait in the reference set.
         examples: ids of samples, by set: the clearest of the set that has more, and typical ones of the other set.
         kinds: ids of the kinds that it explains: without its samples, the sets hardly differ in them.
-        interval: interval of the share of the set `more_in`; None for repeats, which are counted, and for looks of
+        interval: interval of the share of the set `more_in`; None for repeats that are counted, and for looks of
             earlier versions.
     """
 
@@ -206,18 +215,44 @@ def _find_repeats(
     found = []
     for label, side in (("gen", 1), ("ref", -1)):
         often = large[(np.abs(p_values) <= level) & (np.sign(p_values) == side)]
-        every = repeats.added(label, "ref" if label == "gen" else "gen")
-        p_value, of_all = float(np.abs(p_values[np.isin(large, often)]).min(initial=1.0)), 1.0
-        said, of_set = (repeats.has(chosen)[label].mean() for chosen in (often, every))
-        if of_set >= REPEATED and said <= of_set / 2:  # else the large ones are most of them
-            of_all = 2 * p_of_all_repeats(repeats.numbers, label, apart, rows, seed, blocks, exchanges)  # of either set
-        if of_all <= level:
-            often, p_value = np.union1d(often, every), min(p_value, of_all)
+        p_value = float(np.abs(p_values[np.isin(large, often)]).min(initial=1.0))
+        of_all, counted = _test_all(repeats, label, often, apart, rows, seed, blocks, exchanges)
+        if of_all <= level and counted is not None:
+            found.append(_say_counted(counted, label, of_all, sets, rows))
+            often = often[:0] if counted.interval is None else often  # a sketch may not have counted the large repeats
+        elif of_all <= level:
+            often = np.union1d(often, repeats.added(label, "ref" if label == "gen" else "gen"))
+            p_value = min(p_value, of_all)
         if len(often):
             found.append(_say_repeats(repeats, often, label, p_value, sets, rows))
     return found or _find_near_repeats(
         pair_rows(apart, rows, blocks, seed=seed, exchanges=exchanges), level, sets, rows
     )
+
+
+def _test_all(
+    repeats: Repeats,
+    label: str,
+    often: NDArray[np.int64],
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+    seed: int,
+    blocks: Mapping[str, NDArray[np.int64]] | None,
+    exchanges: int,
+) -> tuple[float, AllRepeats | None]:
+    """Return the p-value of the share of samples that a set repeats at all, and its repeats among all samples.
+
+    The p-value is 1 if the large repeats `often` are most of them. Repeats of sets in groups or blocks, and near
+    repeats, are known among the samples looked at alone: None.
+    """
+    other = "ref" if label == "gen" else "gen"
+    said, of_set = (repeats.has(chosen)[label].mean() for chosen in (often, repeats.added(label, other)))
+    counted = AllRepeats.among(sets, label) if blocks is None else None
+    if counted is not None and counted.share >= max(REPEATED, of_set, 2 * said):
+        return 2 * counted.p_value(seed, exchanges), counted  # 2: of either set
+    if of_set >= REPEATED and said <= of_set / 2:
+        return 2 * p_of_all_repeats(repeats.numbers, label, sets, rows, seed, blocks, exchanges), None
+    return 1.0, None
 
 
 def _find_near_repeats(
@@ -249,9 +284,30 @@ def _say_repeats(
     has = repeats.has(chosen)
     shares, is_counted = shares_of_repeats(sets, rows, has, bool((repeats.unlike[chosen] > 1).any()))
     are_pictures = pixels_of(sets[label]) is not None and not is_of_motion(sets[label])
-    times = round(shares[label] * sets[label].n)
+    times = round(shares[label] * size_of(sets[label]))
     name = repeats.say(chosen, times, are_pictures=are_pictures, is_counted=is_counted)
     return _of_repeats(name, label, p_value, has, shares, sets, rows), has
+
+
+def _say_counted(
+    counted: AllRepeats,
+    label: str,
+    p_value: float,
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+) -> tuple[Look, Has]:
+    """Describe the repeats of a set among all its samples as a look, with the samples looked at that are these."""
+    digests = digests_of(sets)
+    has = {name: np.isin(digests[name][looked], counted.values) for name, looked in rows.items()}
+    shares = {name: counted.share if name == label else counted.share_other for name in sets}
+    said = say_repeated(
+        counted.distinct,
+        round(counted.share * size_of(sets[label])),
+        are_pictures=pixels_of(sets[label]) is not None and not is_of_motion(sets[label]),
+        is_counted=counted.interval is None,
+    )
+    look = _of_repeats(said, label, p_value, has, shares, sets, rows)
+    return replace(look, interval=counted.interval), has
 
 
 def _test_large(

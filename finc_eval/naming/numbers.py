@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from finc_eval.core.words import join_words, quote
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.properties import TEXT_COLUMNS
+from finc_eval.naming.columns import registered_columns
+from finc_eval.naming.properties import LOOK_COLUMN, TEXT_COLUMNS
 from finc_eval.naming.texture import Array
-from finc_eval.naming.traits import Trait
+from finc_eval.naming.traits import TRAITS, Trait
 
 Rows = Mapping[str, NDArray[np.int64]]  # indices of samples in each set
 Parts = tuple[tuple[Trait, ...], dict[str, Array]]  # traits, and values by set, shape (samples, traits)
@@ -98,16 +99,35 @@ def read_numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
     found = {
         name: numbers
         for name, numbers in _numbers_by_column(sets, rows).items()
-        if len(numbers) == len(sets) and all(each.are_enough for each in numbers.values()) and _are_measured(numbers)
+        if len(numbers) == len(sets) and all(each.are_enough for each in numbers.values())
     }
-    names = [*found][:MOST_COLUMNS]
+    traits_of = {name: look_of_column(name, numbers) for name, numbers in found.items()}
+    # In the order of the looks of pictures, by which one of them names what several show.
+    order = [*(column.name for column in registered_columns()), *(trait.name for trait in TRAITS)]
+    in_order = [f"{LOOK_COLUMN}{name}" for name in order]
+    looks = {name: trait for name in in_order if (trait := traits_of.get(name)) is not None}
+    others = [name for name, numbers in found.items() if name not in looks and _are_measured(numbers)][:MOST_COLUMNS]
+    names = [*looks, *others]
     if not names:
         return None
-    traits = []
-    for name in names:
-        low, high, lower, higher = (f"{word} in {quote(name)}" for word in ("low", "high", "lower", "higher"))
-        traits.append(Trait(f"column {name}", low, high, lower, higher))
+    traits = [*looks.values(), *map(_trait_of, others)]
     return tuple(traits), {label: np.column_stack([found[name][label].filled() for name in names]) for label in sets}
+
+
+def _trait_of(name: str) -> Trait:
+    """Return the words for a column of metadata."""
+    low, high, lower, higher = (f"{word} in {quote(name)}" for word in ("low", "high", "lower", "higher"))
+    return Trait(f"column {name}", low, high, lower, higher)
+
+
+def look_of_column(name: str, numbers: Mapping[str, NumbersOfSet]) -> Trait | None:
+    """Return the look of pictures, or the registered column, that a column of metadata holds; None for all others."""
+    look = name.removeprefix(LOOK_COLUMN) if name.startswith(LOOK_COLUMN) else None
+    is_flag = all(bool(np.isin(each.known, (0, 1)).all()) for each in numbers.values())
+    asked = {column.name: column for column in registered_columns()}
+    if look in asked:
+        return asked[look].trait(is_flag)
+    return next((trait for trait in TRAITS if trait.name == look), None)
 
 
 def say_left_out(sets: Mapping[str, Embeddings], rows: Rows, used: Collection[str | None] = ()) -> list[str]:
@@ -122,6 +142,8 @@ def say_left_out(sets: Mapping[str, Embeddings], rows: Rows, used: Collection[st
     """
     said, compared = [], 0
     for name, numbers in _numbers_by_column(sets, rows).items():
+        if look_of_column(name, numbers) is not None:
+            continue
         why = None if name in used else _why_left_out(numbers, list(sets))
         is_compared = name not in used and why is None and _are_measured(numbers)
         compared += is_compared

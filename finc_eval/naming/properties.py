@@ -87,6 +87,9 @@ def _one_of_each(groups: NDArray[np.uint64], mask: Mask, order: Indices) -> Mask
 
 
 MAX_VALUES = 1000  # distinct values of a column above which its values are not properties
+LOOK_COLUMN = "look "
+"""Beginning of the names of columns that hold a look of pictures, or a registered column: see `Embedder.looks`."""
+
 TEXT_COLUMNS = ("prompt", "caption", "text")  # columns that are read word by word
 
 
@@ -170,8 +173,12 @@ def missing_value(column: str) -> str:
 
 
 def columns_of(panel: SampledSets) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield the name of each column of the metadata, the labels first and texts last, and its values in each set."""
-    columns = dict.fromkeys(name for samples in panel.sets.values() for name in samples.columns)
+    """Yield the name of each column of the metadata, the labels first and texts last, and its values in each set.
+
+    Columns that hold a look name no kind.
+    """
+    every = (name for samples in panel.sets.values() for name in samples.columns)
+    columns = dict.fromkeys(name for name in every if not name.startswith(LOOK_COLUMN))
     for name in sorted(columns, key=lambda name: (name in TEXT_COLUMNS, name != "label")):
         per_set = []
         for samples, rows, _ in panel.by_set():

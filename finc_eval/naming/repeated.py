@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from finc_eval.core.digest import Latest, sha256_of
 from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
+from finc_eval.core.words import say_repeated
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.keys import hash_rows, string_hashes
 from finc_eval.embeddings.recipe import extractor_of
@@ -148,11 +149,8 @@ class Repeats:
             are_pictures: whether samples are pictures.
             is_counted: whether all samples were looked at; else the number is about right.
         """
-        thing, count = "picture" if are_pictures else "sample", f"{'about ' * (not is_counted)}{times:,}"
         nearly = "nearly " * bool((self.unlike[chosen] > 1).any())
-        if len(chosen) == 1:
-            return f"{nearly}one {thing}, {count} times"
-        return f"{len(chosen):,} {thing}s, {nearly}repeated {count} times in all"
+        return say_repeated(len(chosen), times, nearly, are_pictures=are_pictures, is_counted=is_counted)
 
 
 @dataclass(frozen=True, eq=False)

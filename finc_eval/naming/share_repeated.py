@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.repeated import known_pixels
+from finc_eval.embeddings.repeats import counts_by_hash
+from finc_eval.naming.repeated import digests_of, known_pixels
 from finc_eval.numerics.exchanges import unit_numbers
+from finc_eval.numerics.hash_counts import Counts, HashCounts, drawable
+from finc_eval.numerics.inference import wilson
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -45,6 +49,81 @@ def p_of_share_repeated(
     difference = np.concatenate(differences)
     # 1e-9: the same samples in another order differ by rounding.
     return float((difference >= difference[0] - 1e-9).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class AllRepeats:
+    """Exact repeats of a set among all its samples, which another set has less often.
+
+    Attributes:
+        counts: numbers of samples of both sets by value, as far as these are counted, two of shape (values,).
+        values: hashes of what is repeated, shape (k,).
+        share: share of the set that they are.
+        share_other: share of the other set that they are.
+        distinct: number of unlike samples among them in the whole set.
+        interval: interval of `share`, of 95 %; None if all samples were counted.
+    """
+
+    counts: tuple[Counts, Counts]
+    values: NDArray[np.uint64]
+    share: float
+    share_other: float
+    distinct: int
+    interval: tuple[float, float] | None
+
+    @classmethod
+    def of(cls, mine: HashCounts, other: HashCounts) -> AllRepeats:
+        """Find them by the numbers of samples of both sets by value.
+
+        If some values alone are counted, these are a random part of all values, and a share is a ratio of two sums over
+        values (Cochran 1977, 6.3).
+        """
+        values, own, others = mine.beside(other)
+        chosen, n = (own > 1) & (own > others), max(1, int(own.sum()))
+        share = float(own[chosen].sum() / n)
+        interval = None
+        if not (mine.is_whole and other.is_whole):
+            error = float(np.square(own * (chosen - share)).sum()) / max(share * (1 - share) * n, 1e-9)
+            interval = wilson(share, n / max(error, 1.0))
+        return cls(
+            (own, others),
+            values[chosen],
+            share,
+            float(others[chosen].sum() / max(1, others.sum())),
+            round(mine.n * chosen.sum() / n),
+            interval,
+        )
+
+    @classmethod
+    def among(cls, sets: Mapping[str, Embeddings], label: str) -> AllRepeats | None:
+        """Find the repeats of a set, "gen" or "ref"; None if samples are grouped: they are not independent."""
+        if any(embeddings.group_hashes() is not None for embeddings in sets.values()):
+            return None
+        counts = counts_by_hash(sets, digests_of(sets))
+        return cls.of(counts[label], counts["ref" if label == "gen" else "gen"])
+
+    def p_value(self, seed: int, exchanges: int) -> float:
+        """Return the p-value of "the set repeats no more of its samples than the other", of independent samples.
+
+        It is that of `p_of_share_repeated` with samples as units, for all samples, or of sketches for the samples with
+        the values that both have counted: exchanges of samples draw the number of each value in the first set.
+        """
+        own, others = drawable(*self.counts)
+        n, m = int(own.sum()), int(others.sum())
+        both = (own + others)[own + others > 1]
+        seen, least = _again(own) / max(n, 1) - _again(others) / max(m, 1), 0
+        rng = np.random.default_rng(seed)
+        for start in range(0, exchanges, EXCHANGES_AT_ONCE):
+            some = min(EXCHANGES_AT_ONCE, exchanges - start)
+            drawn = rng.multivariate_hypergeometric([*both, n + m - int(both.sum())], n, some, "marginals")[:, :-1]
+            differences = _again(drawn) / max(n, 1) - _again(both - drawn) / max(m, 1)
+            least += int((differences >= seen - 1e-9).sum())  # 1e-9: rounding
+        return (1 + least) / (1 + exchanges)
+
+
+def _again(counts: Counts) -> Counts:
+    """Return how many samples repeat another, from the number of each value, shape (…, values)."""
+    return np.asarray(np.where(counts > 1, counts, 0).sum(-1))
 
 
 def p_of_all_repeats(
@@ -107,6 +186,11 @@ def _share_again(counts: NDArray[np.float32]) -> Array:
     return np.asarray(again / np.maximum(counts[:, -1], 1))
 
 
+def size_of(samples: Embeddings) -> int:
+    """Return the number of samples of a set, or of the set that these are a sample of."""
+    return samples.n if samples.stands_for is None else samples.stands_for.n
+
+
 def shares_of_repeats(
     sets: Mapping[str, Embeddings], rows: Mapping[str, Integers], has: Mapping[str, NDArray[np.bool_]], is_near: bool
 ) -> tuple[dict[str, float], bool]:
@@ -123,6 +207,6 @@ def shares_of_repeats(
     pixels = known_pixels(sets)
     if is_near or pixels is None:
         shares = {label: float(one.mean()) for label, one in has.items()}
-        return shares, all(one.n == len(has[label]) for label, one in sets.items())
+        return shares, all(size_of(samples) == len(has[label]) for label, samples in sets.items())
     marked = np.concatenate([digests[rows[label][has[label]]] for label, digests in pixels.items()])
     return {label: float(np.isin(digests, marked).mean()) for label, digests in pixels.items()}, True

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.naming.columns import is_look
+from finc_eval.naming.measured import Measured
 from finc_eval.naming.properties import TEXT_COLUMNS, common_word
 from finc_eval.naming.repeated import Repeats, pixels_of
 from finc_eval.naming.traits import Trait
@@ -72,6 +74,7 @@ class MeasuredRuns:
         kinds: tuple[NDArray[np.int64], Sequence[str]] | None = None,
         run: Run | None = None,
         fits: Mapping[str, Array] | None = None,
+        measured: Mapping[str, Measured] = MappingProxyType({}),
     ) -> MeasuredRuns:
         """Measure two sets, "gen" and "ref", that are paired by their ids, pair by pair.
 
@@ -81,10 +84,11 @@ class MeasuredRuns:
             kinds: the kind of each sample, of one set after the other, and the names of the kinds; None without kinds.
             run: progress of the pictures that are read, and the device of LPIPS.
             fits: fit of each image to its prompt, by label; none if it is not known.
+            measured: what is measured of the sets already, by label: those pictures are not measured again.
         """
         pairs = align({label: pairing.names[block] for label, block in pairing.block.items()}, pairing.sets)
         run = Run.of(run)
-        table = measure(pairs, run, with_traits=True)
+        table = measure(pairs, run, with_traits=True, measured=measured)
         unread = tuple(pairs.ids[table.lost].tolist())
         pairs, table = pairs.part(np.flatnonzero(~table.lost)), table.part(~table.lost)
         runs = _baselines(pairing, pairs, again)

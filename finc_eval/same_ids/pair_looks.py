@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from PIL import Image
 
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.columns import join_columns
-from finc_eval.naming.measured import column_measurer
+from finc_eval.naming.measured import Measured, column_measurer
 from finc_eval.naming.numbers import read_numbers
 from finc_eval.naming.texture import marks
 from finc_eval.naming.traits import SIDE, TRAITS, Trait, measure_looks
@@ -43,6 +43,7 @@ class PairLooks:
             rows: rows of both samples of each of these pairs, shape (m,) each.
             contents: digests of both pictures of each of these pairs, shape (m, 2); None if they are unknown.
         """
+        self._rows = rows
         self._kept = KeptPairs(contents, len(rows[0]), LOOKS + RESIDUALS)
         self._columns = [column_measurer(samples, rows_of_set) for samples, rows_of_set in zip(sets, rows, strict=True)]
 
@@ -51,6 +52,24 @@ class PairLooks:
         """Pairs that are to be measured, by their number among these pairs."""
         first, second = (column.missing for column in self._columns)
         return np.union1d(self._kept.missing, np.union1d(first, second))
+
+    def take(self, measured: Mapping[str, Measured]) -> None:
+        """Take the looks of pictures that were measured with their sets, "gen" and "ref", instead of new ones."""
+        both = [measured[label] for label in ("gen", "ref") if label in measured]
+        found = [of_set.pictures for of_set in both if of_set.pictures is not None]
+        if len(found) < 2:
+            return
+        at = np.full((2, len(self._rows[0])), -1)
+        for places, of_set, rows in zip(at, both, self._rows, strict=True):
+            _, here, there = np.intersect1d(rows, of_set.rows, return_indices=True)
+            places[here] = there
+        some = np.intersect1d(np.flatnonzero((at >= 0).all(0)), self._kept.missing)
+        if len(some):
+            values, residuals = (
+                [getattr(of_set, name)[place] for of_set, place in zip(found, at[:, some], strict=True)]
+                for name in ("values", "residuals")
+            )
+            self._kept.add(some, np.column_stack([*values, np.concatenate(residuals, 1).view(np.float64)]))
 
     def add(self, some: Rows, pictures: Sequence[Sequence[Image.Image]]) -> None:
         """Measure both pictures of some pairs, given by their number."""

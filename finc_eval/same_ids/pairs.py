@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.pictures import picture
 from finc_eval.embeddings.subset import Subset
-from finc_eval.naming.measured import looked_rows
+from finc_eval.naming.measured import Measured, looked_rows
 from finc_eval.naming.repeated import pixels_of
 from finc_eval.naming.traits import TRAITS, Trait
 from finc_eval.same_ids.clips import FRAMES, MOTION, Clips, frames_of, measure_motion, thumbnails_of_clips
@@ -149,15 +150,20 @@ def align(names: Mapping[str, NDArray[np.str_]], sets: Mapping[str, Embeddings])
     return Aligned(ids, gen, ref, (rows[0].astype(np.int64), rows[1].astype(np.int64)))
 
 
-def measure(pairs: Aligned, run: Run, *, with_traits: bool = False) -> PairTable:
-    """Measure all pairs: in the space of the embeddings, and their pictures, where these are at hand."""
+def measure(
+    pairs: Aligned, run: Run, *, with_traits: bool = False, measured: Mapping[str, Measured] = MappingProxyType({})
+) -> PairTable:
+    """Measure all pairs: in the space of the embeddings, and their pictures, where these are at hand.
+
+    `measured` is what is measured of "gen" and "ref" already: the looks of those pictures are not measured again.
+    """
     distance, others = measure_in_space(pairs)
-    found = _pictures(pairs, run, with_traits)
-    looked, measured = pairs.looked, None if found is None else found[1]
+    found = _pictures(pairs, run, with_traits, measured)
+    looked, of_pairs = pairs.looked, None if found is None else found[1]
     if with_traits:
         sets, rows = (pairs.gen, pairs.ref), (pairs.rows[0][looked], pairs.rows[1][looked])
-        measured = spread_over(with_numbers(measured, sets, rows), looked, len(pairs.ids))
-    looks, traits = measured or (TRAITS, None)
+        of_pairs = spread_over(with_numbers(of_pairs, sets, rows), looked, len(pairs.ids))
+    looks, traits = of_pairs or (TRAITS, None)
     if found is None:
         near = _nearest_ids(pairs, distance, others)
         return PairTable({"distance": distance}, others, traits, nearest_id=near, looks=looks)
@@ -220,7 +226,7 @@ def nearest_others(pairs: Aligned, places: NDArray[np.int64]) -> tuple[NDArray[n
 
 
 def _pictures(
-    pairs: Aligned, run: Run, with_traits: bool
+    pairs: Aligned, run: Run, with_traits: bool, measured: Mapping[str, Measured]
 ) -> tuple[dict[str, Array], TraitsOfPairs | None, tuple[Thumbs, Thumbs]] | None:
     """Read and measure the pictures of all pairs, a few at a time, but for those that an earlier run kept."""
     lpips = find_lpips(run.torch_device)
@@ -230,9 +236,11 @@ def _pictures(
     kept = KeptPairs(contents, n, names)
     of_looked = None if contents is None else contents[looked]
     looks = PairLooks((pairs.gen, pairs.ref), (pairs.rows[0][looked], pairs.rows[1][looked]), of_looked)
+    looks.take(measured)
     shape = (2, (FRAMES if pairs.are_clips else 1) * THUMB, THUMB, 3)
     thumbs = KeptPairs(contents, n, [f"thumbs {number}" for number in range(np.prod(shape) // BYTES)])
-    missing = np.union1d(np.union1d(kept.missing, thumbs.missing), looked[looks.missing])
+    wanted = looks.missing
+    missing = np.union1d(np.union1d(kept.missing, thumbs.missing), looked[wanted])
     parts = (missing[start : start + together] for start in range(0, len(missing), together))
     done = n - len(missing)
     for part, (some, pixels) in prefetch((part, pairs.read(part)) for part in parts):
@@ -245,9 +253,9 @@ def _pictures(
         kept.add(some, np.column_stack([values[name] for name in names]))
         small = [(thumbnails_of_clips if pairs.are_clips else make_thumbnails)(side) for side in pixels]
         thumbs.add(some, np.stack(small, 1).reshape(len(some), -1).view(np.float64))
-        _, places, among = np.intersect1d(some, looked, return_indices=True)
+        _, places, among = np.intersect1d(some, looked[wanted], return_indices=True)
         if len(places):
-            looks.add(among, [[picture(side[place]) for place in places] for side in pixels])
+            looks.add(wanted[among], [[picture(side[place]) for place in places] for side in pixels])
         run.progress(PAIRS, done, n)
     if len(kept.missing) == n:
         return None  # no picture is as it was embedded

@@ -13,7 +13,7 @@ from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.embeddings.needs import no_groups
 from finc_eval.embeddings.opening import form_of, unmerged_error
 from finc_eval.embeddings.recipe import check_alike
-from finc_eval.embeddings.repeats import repeats_as_groups, warn_of_ungrouped
+from finc_eval.embeddings.repeats import REPEATS, repeats_as_groups, warn_of_ungrouped
 from finc_eval.embeddings.same_names import join_columns
 from finc_eval.embeddings.set_info import unlike_files
 from finc_eval.sketches.sketch import Sketch
@@ -39,8 +39,8 @@ def open_sketch(source: object, device: Device = None) -> Sketch:
     return sketch
 
 
-def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tuple[dict[str, Embeddings], list[str]]:
-    """Return the embeddings among sets that are compared, with groups of what is not independent, and sentences.
+def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tuple[dict[str, SetInput], list[str]]:
+    """Return sets that are compared, with groups of what is not independent, and sentences.
 
     The sentences say what to know of several sets together: what is not independent, values of columns that are written
     in several ways, which get one spelling, and files that are encoded unlike.
@@ -71,18 +71,26 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
                 embeddings[label] = held.grouped(column)
     sentences += chain(*unlike_files(embeddings).values())
     grouped, on_repeats = repeats_as_groups(view_rows({**sets, **embeddings}), run)
-    return {label: grouped[label] for label in embeddings}, sentences + on_repeats
+    by_repeats = {
+        label: given_set.grouped_by_repeats()
+        for label, given_set in sets.items()
+        if isinstance(given_set, Sketch) and label in grouped and grouped[label].grouping == REPEATS != given_set.groups
+    }
+    return {**sets, **{label: grouped[label] for label in embeddings}, **by_repeats}, sentences + on_repeats
 
 
 def view_rows(sets: Mapping[str, SetInput]) -> dict[str, Embeddings]:
     """Return the embeddings of sets by label, with those that sketches hold as groups of their own.
 
-    The sample of a sketch shows what the other sets share with it; its own repeats are counted already.
+    The sample of a sketch stands for its set, whose repeats are counted. If they are not, or its groups are unknown, it
+    only shows what the other sets share with it.
     """
     rows_by_set: dict[str, Embeddings] = {}
     for label, given_set in sets.items():
         if isinstance(given_set, Embeddings):
             rows_by_set[label] = given_set
+        elif given_set.repeats is not None and (held := given_set.held(label)) is not None:
+            rows_by_set[label] = held
         elif len(rows := given_set.sample.rows):
             rows_by_set[label] = ArrayEmbeddings(rows, label).with_groups(given_set.sample.keys, "sketch")
     return rows_by_set

@@ -118,3 +118,12 @@ class SketchOptions(TypedDict, total=False):
     seed: int
     precision: Precision
     groups: str | GroupArrays | None
+
+
+def check_size(size: int) -> None:
+    """Raise UsageError if a feature map has more features than a sketch keeps the covariance of."""
+    if size > MAX_COVARIANCE_FEATURES:
+        raise UsageError(
+            f"the feature map has {size:,} features, and a sketch keeps the covariance of at most "
+            f"{MAX_COVARIANCE_FEATURES:,}: take fewer features or a lower order"
+        )

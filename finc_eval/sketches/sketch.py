@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
@@ -14,29 +15,31 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.device import send
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice
 from finc_eval.core.files.stored import existing_file
-from finc_eval.core.files.writing import new_file
-from finc_eval.core.record import plain, settings_from, structure
+from finc_eval.core.record import settings_from, structure
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import VIDEO, ArrayEmbeddings
 from finc_eval.embeddings.embedding_set import EmbeddingSet
-from finc_eval.embeddings.keys import hashes_of, keys_of
+from finc_eval.embeddings.keys import even_row_hashes, hashes_of, keys_of
 from finc_eval.embeddings.opening import as_embeddings, open_grouped
 from finc_eval.embeddings.recipe import ARRAY_SPACE, check_same_space
+from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.arrays import fold_of, rows_of
+from finc_eval.numerics.hash_counts import HashCounts
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.shards import Shard, join_shards
 from finc_eval.sketches import stored
-from finc_eval.sketches.folds import SAMPLE_SIZE, BottomSample, fold_chunks
+from finc_eval.sketches.adding import check_disjoint, tell_apart
+from finc_eval.sketches.folds import SAMPLE_SIZE, BottomSample, RowCounter, columns_of_rows, fold_chunks, no_columns
+from finc_eval.sketches.kept import sample_as_set
 from finc_eval.sketches.reference import reference_feature_map
-from finc_eval.sketches.settings import MAX_COVARIANCE_FEATURES, SketchOptions, SketchSettings
+from finc_eval.sketches.settings import SketchOptions, SketchSettings, check_size
 
-LARGEST_SQUARE = 1.001  # mean of ‖φ(x)‖² at most; 1 + 3e-7 was measured with 50 to 4 000 frequencies, in float32
 MAX_EMBEDDING = 4096  # entries of an embedding up to which its moments are kept
 
 
@@ -62,11 +65,12 @@ class Sketch(Shown):
         folds: moments of φ(x) over the samples of fold 0 and of fold 1, which follow from the group, or else the id.
         embedding: moments of x − μ in float64, for the Fréchet distance; μ is the feature map's center. None for
             embeddings of more than 4096 entries, whose covariance would not fit into memory.
-        sample: bottom-k sample of embeddings and their ids.
+        sample: bottom-k sample of embeddings, with their ids and columns of metadata.
         sources: digests of the sets that went in.
         name: title of the set; None for arrays.
         groups: what groups the samples: a column of metadata, or "video" for windows of videos; None if ungrouped.
         squared_sizes: Σ m² over the groups of m samples; n if ungrouped.
+        repeats: how many samples have each embedding, by the smallest hashes of embeddings; None if it is not known.
         shards: parts of sets that the sketch is of, to be merged with the others; empty where all its sets are whole.
 
     Example:
@@ -90,11 +94,7 @@ class Sketch(Shown):
         precision: Precision = "float32",
     ) -> None:
         check_choice("precision", precision, PRECISIONS)
-        if feature_map.size > MAX_COVARIANCE_FEATURES:
-            raise UsageError(
-                f"the feature map has {feature_map.size:,} features, and a sketch keeps the covariance of at most "
-                f"{MAX_COVARIANCE_FEATURES:,}: take fewer features or a lower order"
-            )
+        check_size(feature_map.size)
         device = feature_map.device
         self.feature_map = feature_map
         self.space = space or f"{ARRAY_SPACE}{feature_map.dim}"
@@ -107,6 +107,7 @@ class Sketch(Shown):
         self.name: str | None = None
         self.groups: str | None = None
         self.squared_sizes = 0
+        self.repeats: HashCounts | None = HashCounts()
         self.shards: tuple[Shard, ...] = ()
 
     @classmethod
@@ -207,6 +208,7 @@ class Sketch(Shown):
             chosen = send(rows_of(torch.from_numpy(fold_of(keys)), fold), checked.device)
             if len(chosen):
                 self.add_fold(fold, checked[chosen])
+        self.repeats = self.repeats and self.repeats + HashCounts.of(even_row_hashes(checked))
 
     def _count_groups(self, n: int, groups: NDArray[np.uint64] | None, name: str | None) -> None:
         if groups is None:
@@ -252,12 +254,15 @@ class Sketch(Shown):
         if self.embedding is not None and other.embedding is not None:
             total.embedding = self.embedding + other.embedding
         total.sample = self.sample + other.sample
+        total.sample.ids = tell_apart(total.sample.ids)
         total.sources = tuple(sorted(self.sources + other.sources))
         total.name = "+".join(dict.fromkeys(sketch.name for sketch in (self, other) if sketch.name)) or None
         total.groups = "+".join(sorted({sketch.groups for sketch in (self, other) if sketch.groups})) or None
         total.squared_sizes = self.squared_sizes + other.squared_sizes
+        total.repeats = self.repeats and other.repeats and self.repeats + other.repeats
         named = (("one sketch", self.shards), ("the other", other.shards))
         total.shards = join_shards((name, shard) for name, shards in named for shard in shards)
+        check_disjoint((self.sources, other.sources), (self.sample, other.sample))
         return total
 
     def to(self, device: str | torch.device) -> Sketch:
@@ -282,26 +287,20 @@ class Sketch(Shown):
 
     def save(self, path: str | Path) -> None:
         """Write the sketch to an HDF5 file (about 4·(2r)² bytes: what is above the diagonals of two folds)."""
-        with new_file(path, stored.SKETCH, stored.SKETCH_LAYOUT) as file:
-            file.header |= plain(
-                stored.SketchHeader(
-                    space=self.space,
-                    precision=self.precision,
-                    sources=self.sources,
-                    name=self.name,
-                    groups=self.groups,
-                    squared_sizes=self.squared_sizes,
-                    shards=self.shards,
-                    capacity=self.sample.capacity,
-                    n={name: moments.n for name, moments in self._moments().items()},
-                )
-            )
-            stored.write_feature_map(file, self.feature_map)
-            for name, moments in self._moments().items():
-                stored.write_moments(file, name, moments)
-            file.array("sample/keys", self.sample.keys)
-            file.array("sample/rows", self.sample.rows.numpy())
-            file.texts("sample/ids", self.sample.ids)
+        header = stored.SketchHeader(
+            space=self.space,
+            precision=self.precision,
+            sources=self.sources,
+            name=self.name,
+            groups=self.groups,
+            squared_sizes=self.squared_sizes,
+            shards=self.shards,
+            capacity=self.sample.capacity,
+            n={name: moments.n for name, moments in self._moments().items()},
+            columns=tuple(self.sample.columns),
+            repeats_counted=self.repeats is not None,
+        )
+        stored.write_parts(path, header, self.feature_map, self._moments(), self.sample, self.repeats)
 
     @classmethod
     def load(cls, path: str | Path, device: str | torch.device = "cpu") -> Sketch:
@@ -314,17 +313,9 @@ class Sketch(Shown):
             header = structure(stored.SketchHeader, file.header, str(path))
             phi = stored.read_feature_map(file, device)
             sketch = cls(phi, sample=header.capacity, space=header.space, precision=header.precision)
-            ids = file.texts("sample/ids").all()
-            rows = torch.from_numpy(file.array("sample/rows", len(ids), phi.dim))
-            keys = file.array("sample/keys", len(ids), dtype="<u8")
-            sketch.sample.add(keys, ids, rows)
-            for name, moments in sketch._moments().items():
-                trace, largest = stored.read_moments(file, name, moments, header.n[name])
-                # ‖φ(x)‖ is at most 1, so that no sum of products of its entries exceeds the number of samples.
-                if moments is not sketch.embedding and max(trace, largest) > LARGEST_SQUARE * moments.n:
-                    raise ValueError("its sums are not of its samples")
-            if not rows.isfinite().all():
-                raise ValueError("its sample has numbers that are not finite")
+            sketch.sample = stored.read_sample(file, header, phi.dim)
+            stored.read_all_moments(file, sketch._moments(), header.n)
+            sketch.repeats = stored.read_repeats(file, header, sketch.n)
             if (sketch.embedding is not None and sketch.embedding.n != sketch.n) or header.squared_sizes < sketch.n:
                 raise ValueError("its numbers of samples differ")
         sketch.sources, sketch.name = header.sources, header.name or Path(path).stem
@@ -334,13 +325,16 @@ class Sketch(Shown):
     def held(self, name: str = "sketch") -> EmbeddingSet | None:
         """Return the sample of embeddings as a set; None if it is empty, or its groups are unknown.
 
-        The ids of windows name their video; other groups are not kept.
+        Groups are known by the ids of windows, which name their video, or by a column that is kept.
         """
-        if not self.sample.ids:
-            return None
-        held = EmbeddingSet(self.sample.rows, self.sample.ids, name=name)
-        held.space = self.space
-        return held if held.grouping == self.groups else None
+        return sample_as_set(self.sample, name, self.space, self.groups, self.repeats)
+
+    def grouped_by_repeats(self) -> Sketch:
+        """Return the same sketch with equal embeddings as groups: each counts once."""
+        assert self.repeats is not None
+        grouped = copy(self)
+        grouped.groups, grouped.squared_sizes = REPEATS, self.repeats.squared_sizes
+        return grouped
 
     def _moments(self) -> dict[str, Moments]:
         parts = {"fold0": self.folds[0], "fold1": self.folds[1], "embedding": self.embedding}
@@ -372,12 +366,13 @@ def sketch_all(
     *,
     sample: int = SAMPLE_SIZE,
     precision: Precision = "float32",
-    embedding: bool = True,
+    is_kept: bool = True,
     run: Run | None = None,
 ) -> list[Sketch]:
     """Sketch a set by several feature maps of one kernel, in one pass.
 
-    See `Sketch.of` for the arguments; `embedding`: whether to also sum the moments of the embeddings.
+    See `Sketch.of` for the arguments; `is_kept`: whether the sketches take the place of the embeddings, with the
+    moments of these, columns of the sample and numbers of repeats.
     """
     run, embeddings, phi = Run.of(run), as_embeddings(source, or_shard=True), feature_maps[0]
     if embeddings.dim != phi.dim:
@@ -387,14 +382,19 @@ def sketch_all(
         )
     sketches = [Sketch(phi, sample=sample, space=embeddings.space, precision=precision) for phi in feature_maps]
     groups, drawn = embeddings.group_hashes(), BottomSample(phi.dim, sample)
-    drawn.update(embeddings.id_keys(), embeddings.ids_at, embeddings.rows_at)
+    columns_at = partial(columns_of_rows, embeddings) if is_kept else no_columns
+    drawn.update(embeddings.id_keys(), embeddings.ids_at, embeddings.rows_at, columns_at)
     for sketch in sketches:
-        sketch.embedding = sketch.embedding if embedding else None
+        sketch.embedding = sketch.embedding if is_kept else None
         sketch.sample = copy(drawn)
+    counter = RowCounter()
     for chunk in fold_chunks(embeddings, run, phi.prepared, "sketch"):
         for sketch in sketches:
             sketch.add_fold(chunk.fold, chunk.rows)
+        if is_kept:
+            counter.update(chunk.rows)
     for sketch in sketches:
+        sketch.repeats = counter.result() if is_kept else None
         sketch.sources, sketch.name = (embeddings.digest,), embeddings.title
         sketch._count_groups(embeddings.n, groups, embeddings.grouping)
     return sketches

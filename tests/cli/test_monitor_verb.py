@@ -23,7 +23,7 @@ def test_steps_are_followed_in_their_order_and_the_page_names_what_changed(steps
     page = (steps / "page.html").read_text(encoding="utf-8")
     for text in (made.stdout, page):
         assert "samples are less diverse" in text and "Keep step 200" in text
-    assert "With 64 samples an evaluation" in made.stderr and "Course of diversity" in page
+    assert "With 64 samples an evaluation" in made.stderr and "<title>diversity</title>" in page
     course = json.loads(
         done(
             *("monitor", *steps.glob("ckpt-*"), "--ref", steps / "real.npy", "--json", "--quiet"),
@@ -101,3 +101,36 @@ def test_mistakes_end_with_one_sentence(steps):
     (steps / "mine.html").write_text("mine")
     result = run("monitor", *steps.glob("ckpt-*"), "--out", steps / "mine.html")
     assert result.exit_code == 3 and "choose another --out" in result.output
+
+
+def test_two_trainings_are_compared_side_by_side(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "real.npy", rng.normal(size=(200, 4)))
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for step in range(100, 700, 100):
+            spread = 0.4 if name == "b" and step >= 300 else 1
+            np.save(tmp_path / name / f"step-{step}.npy", spread * rng.normal(size=(64, 4)))
+    words = [f"a={tmp_path}/a/", f"b={tmp_path}/b/", "--ref", tmp_path / "real.npy", "--out", tmp_path / "page.html"]
+    found = json.loads(done("monitor", *words, "--json", "--quiet").stdout)
+    dated = {one["name"]: one["since"] for one in found["differences"]}
+    assert found["type"] == "trainings" and found["names"] == ["a", "b"] and dated["diversity"] == 300
+    assert "diversity" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    for wrong in ([words[0], "b=missing/"], [*words[:2], words[0].replace("a=", "c=")], words[:1]):
+        result = run("monitor", *wrong, *words[2:])
+        assert result.exit_code == 3 and "Traceback" not in result.output
+
+
+def test_fixed_prompts_stand_beside_fresh_samples(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "real.npy", rng.normal(size=(120, 4)))
+    same = rng.normal(size=(8, 4))
+    (tmp_path / "fixed").mkdir()
+    for step in range(100, 700, 100):
+        np.save(tmp_path / f"ckpt-{step}.npy", rng.normal(size=(40, 4)))
+        np.save(tmp_path / "fixed" / f"ckpt-{step}.npy", same + 0.01 * rng.normal(size=(8, 4)) + 3 * (step > 300))
+    course, _ = course_of(
+        tmp_path, *tmp_path.glob("ckpt-*"), "--ref", tmp_path / "real.npy", "--fixed", tmp_path / "fixed"
+    )
+    assert course["fixed"]["steps"] == [100, 200, 300, 400, 500, 600]
+    assert [change["name"] for change in course["fixed"]["changes"]] == ["distance"] and course["alarms"] == []

@@ -278,10 +278,12 @@ def test_a_sketch_as_reference_finds_nearly_what_embeddings_find(without_two, fo
     assert sketched.difference == pytest.approx(found.difference, abs=0.01)
 
 
-def test_a_sketch_of_grouped_samples_has_no_kinds_and_says_so():
+def test_a_sketch_that_does_not_know_its_groups_has_no_kinds_and_says_so():
     rows = tight(even(), 60, 0, groups=3, jitter=0.3)
     one = fe.EmbeddingSet(rows, metadata={"clip": [row // 3 for row in range(len(rows))]})
     sketch = fe.Sketch.reference(one, features=50, groups="clip")
+    assert fe.compare(one, sketch, groups="clip").kinds
+    sketch.sample.columns = {}  # as of a file of a version before
     found = fe.compare(one, sketch, groups="clip")
     assert found.settings.method == fe.Finc(clusters=False) and found.difference is None and found.kinds == ()
     assert any("the sketch of ref keeps too few samples to divide into kinds" in note for note in found.warnings)

@@ -65,6 +65,21 @@ def test_long_work_says_after_its_first_batches_how_long_it_takes_and_what_is_qu
     assert said(embedding(EMBED, 5 * HOUR)).count("\n") < 100
 
 
+def test_a_work_whose_first_batches_were_measured_says_its_time_before_it_begins(said):
+    stages = [progress.Stage("sketch", cost=30.0), progress.Stage("score", cost=90.0)]
+
+    def told(seconds):
+        events = []
+        plan = progress.Plan(lambda *event: events.append((20.0 * (len(events) > 0), *event)), stages, seconds)
+        for stage in stages:
+            plan(stage, 0, 1)
+            plan(stage, 1, 1)
+        return said(events).splitlines()
+
+    assert told(120.0)[0] == "1 of 2: sketch: about 2 minutes left in all"
+    assert not any("left" in line for line in told(None)[:1])
+
+
 @pytest.mark.parametrize(
     ("stage", "first", "words"),
     [

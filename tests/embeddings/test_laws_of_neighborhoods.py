@@ -20,6 +20,7 @@ from finc_eval.embeddings.search.near_repeats import (
     near_repeats,
 )
 from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.numerics.hash_counts import HashCounts
 
 
 def rows(n, seed, dim=5, scale=3.0):
@@ -172,12 +173,16 @@ def test_the_share_of_near_copies_is_that_which_was_planted(share):
 
 def test_sets_of_a_law_of_few_values_are_drawn_alike_and_copies_are_not():
     rng = np.random.default_rng(0)
-    own, other = (rng.integers(0, 40, 300).astype(np.uint64) for _ in range(2))
-    assert are_drawn_alike(own, other)
-    assert are_drawn_alike(np.arange(9, dtype=np.uint64), other)
-    assert not are_drawn_alike(own, other + np.uint64(25))  # of 40 values, 15 in common
-    assert are_drawn_alike(own, other + np.uint64(8))
-    assert not are_drawn_alike(own, np.arange(300, dtype=np.uint64))
+    own, other = (rng.integers(0, 40, 300) for _ in range(2))
+
+    def counts(values):
+        return HashCounts.of(values.astype(np.uint64), most=None)
+
+    assert are_drawn_alike(counts(own), counts(other))
+    assert are_drawn_alike(counts(np.arange(9)), counts(other))
+    assert not are_drawn_alike(counts(own), counts(other + 25))  # of 40 values, 15 in common
+    assert are_drawn_alike(counts(own), counts(other + 8))
+    assert not are_drawn_alike(counts(own), counts(np.arange(300)))
 
 
 @pytest.mark.parametrize(("n", "size", "said"), [(80, 2.0, False), (79, 2.0, True), (30, 1.0, False), (9, 2.0, True)])

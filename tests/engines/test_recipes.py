@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import sys
 from pathlib import Path
 
@@ -65,9 +66,12 @@ def test_spark(monkeypatch):
         pyspark.SparkSession.builder.getOrCreate().stop()
 
 
-def test_torch_distributed(folder):
-    torch.multiprocessing.spawn(one_of_three, (str(folder),), nprocs=3)
-    assert (folder / "checked").exists()
+def test_torch_distributed_and_accelerate(folder):
+    pytest.importorskip("accelerate")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    torch.multiprocessing.spawn(one_of_three, (str(folder), port), nprocs=3)
+    assert len([*folder.glob("checked *")]) == 3
 
 
 @pytest.mark.parametrize("form", ["Parquet", "Lance"])
@@ -81,7 +85,7 @@ def test_vectors_that_exist_already(form):
         lance.write_dataset(table, "vectors.lance", max_rows_per_group=32)
         replaced = [
             ("import pyarrow.dataset", "import lance"),
-            ("fragment_readahead=0", "batch_readahead=4"),
+            ("fragment_readahead=0", "batch_readahead=1, fragment_readahead=1"),
             ('pyarrow.dataset.dataset("embeddings")', 'lance.dataset("vectors.lance")'),
         ]
     else:

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.engines.group_counts import MOST_GROUPS, GroupCounts
 
 N, DIM = 1500, 8
 ROWS = np.random.default_rng(0).normal(size=(N, DIM)).astype(np.float32)
@@ -25,14 +24,22 @@ def added(rows, state=None, size=100, **more):
     state = SUMS.zero() if state is None else state
     for start in range(0, len(rows), size):
         part = slice(start, start + size)
-        state = SUMS.add(state, rows[part], **{name: values[part] for name, values in more.items()})
+        state = SUMS.add(state, rows[part], **part_of(more, part))
     return state
+
+
+def part_of(more, part):
+    """Return a part of ids, groups and columns."""
+    return {
+        name: {column: given[part] for column, given in values.items()} if name == "columns" else values[part]
+        for name, values in more.items()
+    }
 
 
 def by_workers(order, size, **more):
     """Add the rows on seven workers, and combine their states as they come from pickles."""
     states = [
-        added(ROWS[part], size=size, **{name: values[part] for name, values in more.items()})
+        added(ROWS[part], size=size, **part_of(more, part))
         for part in (slice(start, start + 220) for start in range(0, N, 220))
     ]
     return reduce(SUMS.combine, (pickle.loads(pickle.dumps(states[number])) for number in order))
@@ -46,8 +53,10 @@ def same_sums(one, other):
             assert (block - same).abs().max() < 1e-10
 
 
+NUMBERS = np.random.default_rng(2).normal(size=N)
 KINDS_OF_NAMES = {
     "ids": {"ids": IDS},
+    "columns": {"ids": IDS, "columns": {"number": NUMBERS, "label": [*map(str, PROMPTS)]}},
     "videos": {"ids": CLIPS},
     "groups": {"ids": IDS, "groups": PROMPTS},
     "no ids": {},
@@ -64,15 +73,17 @@ def test_workers_in_any_order_have_the_sums_of_one_process(names):
         same_sums(made, whole)
         assert made.squared_sizes == whole.squared_sizes and made.sources == whole.sources
         assert made.groups == whole.groups
+        assert made.repeats.n == N and np.array_equal(made.repeats.hashes, whole.repeats.hashes)
         if "ids" in more:  # without, names follow from the batches
             assert made.sample.ids == whole.sample.ids and torch.equal(made.sample.rows, whole.sample.rows)
+            assert made.sample.columns == whole.sample.columns
         assert len({*made.sample.ids}) == len(made.sample.ids) == 300
 
 
-@pytest.mark.parametrize("names", ["ids", "videos", "groups"])
+@pytest.mark.parametrize("names", ["ids", "videos", "groups", "columns"])
 def test_a_sum_is_the_sketch_of_the_set(names):
     more = KINDS_OF_NAMES[names]
-    metadata = {"group": PROMPTS} if names == "groups" else None
+    metadata = {"group": PROMPTS} if names == "groups" else more.get("columns")
     given = fe.EmbeddingSet(ROWS, more["ids"], metadata)
     column = "group" if names == "groups" else None
     whole = fe.Sketch.of(given, SUMS.feature_map, sample=300, precision="float64", groups=column)
@@ -80,6 +91,8 @@ def test_a_sum_is_the_sketch_of_the_set(names):
     same_sums(made, whole)
     assert made.sample.ids == whole.sample.ids and np.array_equal(made.sample.keys, whole.sample.keys)
     assert (made.n, made.groups, made.squared_sizes) == (whole.n, whole.groups, whole.squared_sizes)
+    assert made.sample.columns == whole.sample.columns
+    assert np.array_equal(made.repeats.hashes, whole.repeats.hashes)
 
 
 def test_a_worker_that_dies_and_is_tried_again_changes_nothing():
@@ -96,12 +109,12 @@ def test_a_worker_that_dies_and_is_tried_again_changes_nothing():
 
 def test_the_pickle_of_a_state_has_each_number_once():
     few = SUMS.add(SUMS.zero(), ROWS[:20])
-    assert len(pickle.dumps(few)) < 20 * (2 * 4 * DIM + 60) + 2000  # rows, their sample, keys and names
+    assert len(pickle.dumps(few)) < 20 * (2 * 4 * DIM + 76) + 2000  # rows, their sample, keys, names and repeats
     sums = fe.SketchSum(reference=ROWS[:500], features=300, sample=0)
     state = sums.add(sums.zero(), np.tile(ROWS, (2, 1)))
     assert state.folds is not None
     triangles = 2 * (600 * 601 // 2 + 600) + DIM * (DIM + 1) // 2 + DIM
-    assert len(pickle.dumps(state)) < 8 * triangles + 4000
+    assert len(pickle.dumps(state)) < 8 * (triangles + 2 * len(state.repeats.hashes)) + 4000
 
 
 def test_the_sum_and_its_sketch_pickle_with_their_feature_map():
@@ -146,20 +159,6 @@ def test_missing_groups_stand_for_themselves():
     groups = ["a", "a", None, np.nan, "", "b"]
     sketch = SUMS.finish(SUMS.add(SUMS.zero(), ROWS[:6], groups=groups))
     assert (sketch.squared_sizes, sketch.groups) == (4 + 1 + 3, "group")
-
-
-def test_the_squared_sizes_of_many_groups_are_an_estimate_without_bias():
-    rng, ratios = np.random.default_rng(0), []
-    sizes = rng.integers(1, 10, 100_000)
-    for _ in range(20):
-        hashes = rng.integers(0, 2**64, len(sizes), dtype=np.uint64, endpoint=False)
-        halves = [np.minimum(sizes, 4), sizes - np.minimum(sizes, 4)]  # most groups are at two workers
-        counts = [GroupCounts.of(np.repeat(hashes, half)) for half in halves]
-        total = counts[0] + counts[1]
-        assert (total.n, len(total.hashes)) == (sizes.sum(), MOST_GROUPS)
-        ratios.append(total.squared_sizes / (sizes**2).sum())
-    assert abs(np.mean(ratios) - 1) < 3 * 0.01 / np.sqrt(20)
-    assert np.std(ratios) < 0.01
 
 
 def test_embeddings_without_ids_may_repeat_and_ids_may_not():
@@ -212,6 +211,21 @@ REFUSED = {
         "several lengths",
     ),
     "few ids": (lambda: SUMS.add(SUMS.zero(), ROWS[:3], ids=["a"]), fe.DataError, "3 embeddings came with 1 id:"),
+    "few values of a column": (
+        lambda: SUMS.add(SUMS.zero(), ROWS[:3], columns={"size": [1, 2]}),
+        fe.DataError,
+        "came with 2 values of the column 'size'",
+    ),
+    "a column called group": (
+        lambda: SUMS.add(SUMS.zero(), ROWS[:3], columns={"group": [1, 2, 3]}),
+        fe.UsageError,
+        "pass groups=",
+    ),
+    "columns that are a list": (
+        lambda: SUMS.add(SUMS.zero(), ROWS[:3], columns=[1, 2, 3]),
+        fe.UsageError,
+        "a mapping of columns",
+    ),
     "few groups": (lambda: SUMS.add(SUMS.zero(), ROWS[:3], groups=["a"]), fe.DataError, "with 1 group:"),
     "a number": (lambda: SUMS.add(SUMS.zero(), 3), fe.UsageError, "of the type int"),
     "a negative sample": (lambda: fe.SketchSum(ROWS, sample=-5), fe.UsageError, "sample must be .* at least 0, got -5"),

@@ -3,7 +3,9 @@
 import numpy as np
 
 from finc_eval.core.run import Run
+from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.search.neighbors import Neighbors
 from finc_eval.memorization import nearness
 from finc_eval.memorization.nearness import Near, Nearness
 
@@ -29,8 +31,13 @@ def test_pairs_are_told_by_the_measure_that_fewest_fresh_samples_reach():
 def test_a_sample_that_is_nearer_by_a_view_has_the_partner_of_that_view(monkeypatch):
     moved = [(np.array([0.1, 0.8]), np.array([7, -1])), (np.array([0.5]), np.array([-1]))]
     monkeypatch.setattr(nearness, "multi_view_distances", lambda *_: moved)
-    plain = near([0.4, 0.8], [0.5], [2, 3])
-    sets = {"gen": as_embeddings(np.zeros((2, 2))), "holdout": as_embeddings(np.ones((1, 2)))}
-    found = nearness._over_views(sets, sets["gen"], plain, plain, 1, Run())
+    monkeypatch.setattr(nearness, "SuspectViews", lambda *_: None)
+    rows = [np.zeros((2, 2)), np.ones((1, 2)), np.ones((9, 2))]
+    gen, fresh, train = (EmbeddingSet(row, images=np.zeros((len(row), 8, 8, 3), np.uint8)) for row in rows)
+    by_embedding = (
+        Neighbors(np.array([[0.4], [0.8]]), np.array([[2], [3]])),
+        Neighbors(np.ones((1, 1)), np.ones((1, 1), int)),
+    )
+    found = nearness.nearness_to(("train", train), {"gen": gen, "holdout": fresh}, by_embedding, Run()).ways["views"]
     assert found.partners.tolist() == [7, 3]
     assert found.gen.tolist() == [0.1, 0.8]

@@ -12,9 +12,10 @@ from finc_eval.monitoring.basis import FAR, REPEAT, Basis, divide_reference
 from finc_eval.monitoring.betting import weigh
 from finc_eval.monitoring.course import choose_step
 from finc_eval.monitoring.evaluations import EvaluationPart, Evaluations
+from finc_eval.monitoring.evidence.saturation import saturation_of
 from finc_eval.monitoring.exchange import score_of_shares
 from finc_eval.monitoring.followed import FLAGS, SCORES, SHARES, Alarm, CopiesAtStep, say
-from finc_eval.monitoring.measuring import measure, saturation_of, with_repeats, without_copied, without_fitted
+from finc_eval.monitoring.measuring import measure, with_repeats, without_copied, without_fitted
 from finc_eval.monitoring.naming import name_kinds, unique_names
 from finc_eval.monitoring.needed import evaluations_needed, samples_alone, say_needed
 from finc_eval.monitoring.seen import SeenRepeats
@@ -279,8 +280,8 @@ SAID = {
     "repeats": (("repeats", 0.05, 0.02), "2.0 % repeat another sample of their step (before: 5.0 %)"),
     "farther": (("distance", 2.0, 2.5), "farther from the reference (+25 %)"),
     "less diverse": (("diversity", 2.0, 1.5), "less diverse (−25 %)"),
-    "in spreads": (("warmth", -0.1, 0.3), "(warmth +0.8 σ)"),
-    "in spreads, less": (("warmth", 0.3, -0.1), "(warmth −0.8 σ)"),
+    "in spreads": (("warmth", -0.1, 0.3), "(warmth of the tint +0.8 σ)"),
+    "in spreads, less": (("warmth", 0.3, -0.1), "(warmth of the tint −0.8 σ)"),
     "fit": (("fit", 0.0, 0.4), "fit their prompts better (+0.8 σ)"),
 }
 

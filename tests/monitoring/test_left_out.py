@@ -125,7 +125,7 @@ def test_a_generator_that_copies_the_reference_has_no_clean_bill(monitor, tmp_pa
         assert course.to_markdown().partition("## Monitor\n\n")[2].startswith(first)
         page = course.to_html(tmp_path / "page.html").read_text()
         assert 0 < page.index(first[:30]) < page.index("<table")
-        assert course.keep == kept and ("copies of the reference" in course.says["keep"]) == (kept is None)
+        assert course.keep == kept and ("copies of the reference" in course.says["why"]) == (kept is None)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

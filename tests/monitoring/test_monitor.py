@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import finc_eval as fe
+from finc_eval.monitoring.evidence.asked import MOST_SAMPLES
 
 CENTERS = 4 * np.random.default_rng(5).normal(size=(6, 12))
 KINDS = np.arange(6)
@@ -189,10 +190,11 @@ def test_the_fit_to_prompts_is_followed(tmp_path):
 
 def test_memory_does_not_grow_with_the_samples(fresh):
     def size(monitor):
-        return sum(one.nbytes for one in vars(monitor.history).values())
+        arrays = [*vars(monitor.history).values(), *vars(monitor.history.classifiers.unlike).values()]
+        return sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))
 
     rng = np.random.default_rng(10)
-    small, large = (follow(fresh, lambda step, n=n: samples(rng, n)[0], 2) for n in (20, 2000))
+    small, large = (follow(fresh, lambda step, n=n: samples(rng, n)[0], 2) for n in (MOST_SAMPLES, 2000))
     assert size(small) == size(large)
 
 

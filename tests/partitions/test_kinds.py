@@ -218,6 +218,8 @@ def test_a_sketch_that_does_not_tell_its_groups_is_refused():
     rows = np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32)
     grouped = fe.EmbeddingSet(rows, metadata={"group": [str(place // 2) for place in range(200)]})
     sketch = fe.Sketch.reference(grouped, features=50, groups="group")
+    assert fe.kinds({"gen": rows, "ref": sketch}).to_dict()
+    sketch.sample.columns = {}  # as of a file of a version before
     with pytest.raises(fe.DataError, match="not which groups they are of: pass its embeddings"):
         fe.kinds({"gen": rows, "ref": sketch})
 

@@ -5,6 +5,9 @@ import pytest
 from PIL import Image
 
 import finc_eval as fe
+from finc_eval.naming import measured as measured_sets
+from finc_eval.naming import traits
+from finc_eval.same_ids import pair_looks
 
 N = 60
 
@@ -42,3 +45,19 @@ def test_a_look_of_all_pairs_is_the_first_finding(case):
     before = drawn(0)
     result = fe.compare(as_set([*map(change, before)]), as_set(before), pairs="id", features=20)
     assert result.findings[0].name == name
+
+
+def test_the_looks_of_a_picture_are_measured_once_for_its_set_and_its_pair(monkeypatch):
+    measured, measure = [], traits.measure_looks
+
+    def counted(images):
+        measured.append(len(images))
+        return measure(images)
+
+    for module in (measured_sets, pair_looks):
+        monkeypatch.setattr(module, "measure_looks", counted)
+    before = drawn(0)
+    gray = [one.mean(-1, keepdims=True).repeat(3, -1) for one in before]
+    found = fe.compare(as_set(gray), as_set(before), pairs="id", features=20, modes=1)
+    assert sum(measured) == 2 * N
+    assert found.by_id.findings[0].name == "gray, without color"

@@ -30,6 +30,10 @@ REVIEWED = {
             """_folder() / f"{sha256_of(f'180 {space} {ARITHMETIC}', content[rows])}.npz\""""
         },
         "same_ids/kept.py": {"folder_of_pairs() / f'{sha256_of(keys, *self.names)}.npz'"},
+        "memorization/kept_steps.py": {
+            "self._folder / f'{name}.npz'",
+            """user_folder('embeddings') / f'audits-{LAYOUT}' / sha256_of('\\x00'.join(key))""",
+        },
         "core/provenance.py": {"Path(sys.argv[0])"},
         "cli/command.py": {"Path(args[0])"},
         "demo/planted.py": {"folder_inside(folder, kind) / f'{number:04d}.png'"},

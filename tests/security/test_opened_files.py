@@ -322,6 +322,7 @@ REVIEWED = {
     "private/synthesis/files.py": {"np.savez_compressed": 1},  # of a created file
     "naming/kept_values.py": {"np.savez": 1},  # of a created file
     "same_ids/kept.py": {"np.savez": 1},  # of a created file
+    "memorization/kept_steps.py": {"np.savez": 1},  # of a created file
     "samples/hugging_face.py": {"load_from_disk": 1},  # of a folder whose files are asked before
     "samples/grids.py": {"samples.open": 1},  # of a source, which opens its own files
     "samples/images.py": {"Image.open": 3},  # of bytes

@@ -114,14 +114,44 @@ def test_folds_follow_the_ids_and_are_of_like_size():
 
 
 def test_a_sketch_comes_back_from_its_file_as_it_was(digits, phi, tmp_path):
-    sketch = fe.Sketch.of(digits[0][:400], phi, sample=50)
+    held = fe.EmbeddingSet(digits[0][:400], metadata={"label": np.arange(400) % 7, "made/by": ["a"] * 400})
+    sketch = fe.Sketch.of(held, phi, sample=50, groups="label")
     sketch.save(tmp_path / "a.h5")
     loaded = fe.load(tmp_path / "a.h5")
     assert torch.equal(loaded.covariance, sketch.covariance)
     assert torch.equal(loaded.embedding.mean_square(), sketch.embedding.mean_square())
     assert loaded.sample.ids == sketch.sample.ids
     assert loaded.sources == sketch.sources
-    assert (loaded + sketch).n == 800
+    assert loaded.sample.columns == sketch.sample.columns and [*loaded.sample.columns] == ["label", "made/by"]
+    assert loaded.repeats.n == 400 and np.array_equal(loaded.repeats.hashes, sketch.repeats.hashes)
+    assert loaded.held().grouping == "label" and len(set(loaded.held().group_hashes())) == 7
+    assert (loaded + fe.Sketch.of(digits[0][400:800], phi)).n == 800
+
+
+PARTS = {
+    "even and odd rows": (slice(0, 400, 2), slice(1, 400, 2), None, None),
+    "named rows": (slice(0, 200), slice(200, 400), "row {}", None),
+    "twice": (slice(0, 200), slice(0, 200), None, "add each set once"),
+    "named rows that overlap": (slice(0, 200), slice(150, 350), "row {}", "is in both sketches"),
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_parts_of_a_set_add_and_no_sample_is_added_twice(digits, phi, case):
+    first, second, ids, refused = PARTS[case]
+    parts = [
+        fe.EmbeddingSet(digits[0][rows], ids and [ids.format(row) for row in range(rows.start, rows.stop)])
+        for rows in (first, second)
+    ]
+    sketches = [fe.Sketch.of(part, phi, sample=150) for part in parts]
+    if refused:
+        with pytest.raises(fe.DataError, match=refused):
+            sketches[0] + sketches[1]
+        return
+    for total in (sketches[0] + sketches[1], sketches[1] + sketches[0]):
+        assert total.n == 400 and len({*total.sample.ids}) == 150
+        assert total.held().n == 150 and total.repeats.n == 400
+    assert torch.equal((sketches[0] + sketches[1]).sample.rows, (sketches[1] + sketches[0]).sample.rows)
 
 
 def test_a_sketch_file_says_that_it_is_not_private(digits, phi, tmp_path):
@@ -227,7 +257,7 @@ def test_the_moments_of_very_long_embeddings_are_left_out():
     rows = np.random.default_rng(0).standard_normal((20, MAX_EMBEDDING + 1)).astype(np.float32)
     long = fe.Sketch.of(rows, fe.RandomFourierFeatures(MAX_EMBEDDING + 1, 5, sigma=50.0))
     assert long.embedding is None
-    assert (long + long).embedding is None
+    assert (long + fe.Sketch.of(rows + 1, long.feature_map)).embedding is None
     assert fe.Sketch.of(rows[:, 1:], fe.RandomFourierFeatures(MAX_EMBEDDING, 5, sigma=50.0)).embedding is not None
 
 

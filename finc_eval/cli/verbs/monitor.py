@@ -18,8 +18,7 @@ from finc_eval.core.terminal import print_data
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
 from finc_eval.monitoring.steps import order_steps, step_text
-
-TYPE = "course"  # type of the result
+from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps
 
 
 @embeds
@@ -31,7 +30,7 @@ def monitor(
         typer.Argument(
             metavar="STEP…",
             help="Samples of each step, in any form that compare takes: ckpt-*/. The step is the number that differs "
-            "between the names and rises.",
+            "between the names and rises. Or two trainings side by side: a=run-a/ b=run-b/, folders of steps.",
         ),
     ],
     step: Annotated[
@@ -48,6 +47,14 @@ def monitor(
         str | None,
         typer.Option(help="Training set of the generator: samples near it are copies. Default: those near --ref are."),
     ] = None,
+    fixed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder with a folder for each step, of pictures of the same prompts and seeds at every step, which "
+            "are compared pair by pair, by the names of their files.",
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE.html", help="Page to write; its numbers are in its tables.")
     ] = Path("monitor.html"),
@@ -56,32 +63,50 @@ def monitor(
 ) -> None:
     """Follow a generator over the steps of its training: which kinds die, which looks drift, and which step to keep.
 
-    If nothing changes, the probability of any alarm, over all steps, is at most 5 %. Draw new seeds at each step.
+    Of two trainings, a=run-a/ b=run-b/, it says what differs, and since when. If nothing changes or differs, the
+    probability of any alarm, over all steps, is at most 5 %. Draw new seeds at each step.
     """
-    steps = order_steps(checkpoints, step or ())
-    check_given([*steps.values(), ref, train], extraction.extractor)
-    check_suffix(out, ".html")
-    if ref is None:
+    trainings = named_trainings(checkpoints, step or ())
+    steps = order_steps(checkpoints, step or ()) if trainings is None else {}
+    if trainings is None and ref is None:
         if len(steps) < 2:
             raise UsageError("one step without --ref has nothing to be compared to: pass --ref, or further steps")
+        check_given([*steps.values()])
         ref = steps.pop(min(steps))
-    inputs = (
-        {step_text(at): path for at, path in steps.items()} | {"ref": ref} | ({} if train is None else {"train": train})
-    )
+    if trainings is not None and fixed is not None:
+        raise UsageError("--fixed is of one training: follow each of both with its own, or compare them without")
+    pairs = pair_steps(fixed, steps, step or ())
+    inputs = {step_text(at): path for at, path in steps.items()}
+    for name, samples in {**(trainings or {}), **({"fixed": pairs} if pairs else {})}.items():
+        inputs |= {f"{name}, step {step_text(at)}": str(path) for at, path in samples.items()}
+    sets = {"ref": ref, "train": train}
+    inputs |= {name: path for name, path in sets.items() if path is not None}
+    check_given(inputs.values(), extraction.extractor)
+    check_suffix(out, ".html")
     job = job_digest("monitor", inputs)
-    refuse_loss(out, lambda path: mark_of(path) == mark(TYPE, job), force)
+    type_name = "course" if trainings is None else "trainings"
+    refuse_loss(out, lambda path: mark_of(path) == mark(type_name, job), force)
     claim(out)
+    result: fe.Course | fe.Trainings
     with work.running() as run:
-        followed = fe.Monitor(ref, train=train, extractor=extraction, run=run)
-        print(followed.needed, file=sys.stderr)
-        for at, path in steps.items():
-            followed.update(at, path)
+        if trainings is None:
+            result = _follow(steps, pairs, fe.Monitor(ref, train=train, extractor=extraction, run=run))
+        else:
+            result = fe.compare_trainings(trainings, ref, train=train, extractor=extraction, run=run)
+    marked = result.marked(job)
+    marked.to_html(out)
+    if as_json:
+        print_data(marked.to_json())
+        return
+    print_result(marked, [out])
+    warn_of_large(out)
+
+
+def _follow(steps: dict[float, str], fixed: dict[float, object], followed: fe.Monitor) -> fe.Course:
+    """Follow one training over its steps, with the pictures of fixed prompts of these steps."""
+    print(followed.needed, file=sys.stderr)
+    for at, path in steps.items():
+        followed.update(at, path, fixed=fixed.get(at))
     if not followed.steps:
         raise UsageError(f"no evaluation is left: {join_words(followed.warnings)}")
-    course = followed.result.marked(job)
-    course.to_html(out)
-    if as_json:
-        print_data(course.to_json())
-        return
-    print_result(course, [out])
-    warn_of_large(out)
+    return followed.result

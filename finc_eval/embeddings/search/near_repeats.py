@@ -22,8 +22,15 @@ TOLD_APART = 0.9  # chance that all near neighbors are of one set above which th
 
 
 def near_repeat_warnings(sets: Mapping[str, Embeddings], run: Run | None = None) -> list[str]:
-    """Warn of sets without groups in which many samples have a near-copy, such as frames of one video."""
-    free = [label for label, embeddings in sets.items() if embeddings.group_hashes() is None]
+    """Warn of sets without groups in which many samples have a near-copy, such as frames of one video.
+
+    A sample that a sketch kept shows few of the near-copies of its set.
+    """
+    free = [
+        label
+        for label, embeddings in sets.items()
+        if embeddings.group_hashes() is None and embeddings.stands_for is None
+    ]
     # 0.1: share of a set's samples with a near-repeat from which a warning is given.
     return [
         f"about {share:.0%} of the samples of {label} have a near-copy in {label}: if they are frames of one video, "

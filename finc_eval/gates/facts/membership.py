@@ -15,9 +15,9 @@ from finc_eval.embeddings.opening import open_embeddings
 from finc_eval.gates.evidence import LimitEvidence, Missing, Side
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.memorization.attacks import score_membership
-from finc_eval.memorization.audit import MIN_AUDIT_SAMPLES
 from finc_eval.memorization.holdout import holdout_p_value
 from finc_eval.memorization.membership import score_cells
+from finc_eval.memorization.opening import MIN_AUDIT_SAMPLES
 from finc_eval.memorization.settings import AUDIT_ALPHA
 from finc_eval.wing import has_wing
 

@@ -139,6 +139,7 @@ def _numbers(result: Document, last: float | None) -> Iterator[tuple[str, float]
         if row.get(STEP) != last:
             continue
         name = next((str(row[key]) for key in ("name", "kind.name", "id", "type") if row.get(key)), str(number))
+        name = f"{row['training']}: {name}" if row.get("training") else name
         for key in row if last is None else ["value"]:
             ending = f"/{key}" if last is None else ""  # a name is not the beginning of another: MLflow makes folders
             if _is_number(row[key]):

@@ -1,0 +1,129 @@
+"""Two trainings side by side: what differs, since when, and how much."""
+
+from html import unescape
+
+import numpy as np
+import pytest
+
+import finc_eval as fe
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.monitoring.trainings.scan import scan_p_values
+from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of
+
+
+def training(seed, change=lambda step, rows: rows, steps=range(0, 800, 100), n=64):
+    rng = np.random.default_rng(seed)
+    return {step: change(step, rng.normal(size=(n, 4))) for step in steps}
+
+
+def narrower(step, rows):
+    return rows * (1 if step < 400 else 0.5)
+
+
+REFERENCE = np.random.default_rng(9).normal(size=(200, 4))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return fe.compare_trainings({"a": training(1), "b": training(2, narrower)}, REFERENCE)
+
+
+def test_what_differs_is_dated_and_has_a_size(found):
+    diversity = next(one for one in found.differences if one.name == "diversity")
+    assert diversity.since in (300, 400, 500) and diversity.since_interval[0] <= 400 <= diversity.since_interval[1]
+    assert diversity.interval[0] <= 1.37 <= diversity.interval[1]  # half of the mean distance of normal samples
+    assert diversity.p_value <= 0.05 and diversity.first > diversity.second
+    assert found.steps == tuple(range(0, 800, 100)) and found.samples == ((64,) * 8, (64,) * 8)
+
+
+def test_a_drift_that_both_have_is_not_a_difference():
+    both = fe.compare_trainings({"a": training(1, narrower), "b": training(2, narrower)}, REFERENCE)
+    assert both.differences == () and both.findings == () and {*both.says} == {"differences"}
+
+
+def test_repeats_are_said_of_the_training_that_has_them():
+    def collapse(step, rows):
+        return np.where((np.arange(len(rows)) < 30)[:, None] & (step >= 400), 1.0, rows)
+
+    found = fe.compare_trainings({"a": training(1), "b": training(2, collapse)}, REFERENCE)
+    repeats = next(one for one in found.differences if one.name == "repeats")
+    assert (repeats.first, repeats.since) == (0, 400) and repeats.second == pytest.approx(30 / 64, abs=0.02)
+    assert found.findings[0].text == repeats.text and "b:" in repeats.text and "(a: none)" in repeats.text
+    assert "samples are more diverse" not in [one.name for one in found.findings]  # it follows from the repeats
+
+
+@pytest.mark.parametrize("noise", [0, 1e-3])
+def test_trainings_with_the_same_seeds_do_not_differ_in_repeats(noise):
+    a, rng = training(1), np.random.default_rng(4)
+    same = {step: rows + noise * rng.normal(size=rows.shape) for step, rows in a.items()}
+    found = fe.compare_trainings({"a": a, "b": same}, REFERENCE)
+    assert found.differences == () and sum("the same seeds" in text for text in found.warnings) == 1
+
+
+def test_the_first_step_of_the_first_training_is_the_reference_by_default():
+    found = fe.compare_trainings({"a": training(1), "b": training(2)})
+    assert found.steps == tuple(range(100, 800, 100)) and any("only b" in text for text in found.warnings)
+
+
+def test_outputs_say_the_same(found, tmp_path):
+    found.to_json(tmp_path / "found.json")
+    back = fe.load(tmp_path / "found.json")
+    page = back.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert back.to_dict() == found.to_dict()
+    for text in (page, back.to_markdown(), back._repr_html_()):
+        assert all(finding.name in unescape(text) for finding in found.findings[:3])
+    assert page.count('class="drawn course"') == len(found.followed)
+    assert set(found.to_frame().columns) >= {"training", "name", "step", "value", "p_value"}
+
+
+@pytest.mark.parametrize(
+    ("trainings", "words"),
+    [
+        ({"a": training(1)}, "1 training"),
+        ({"a": training(1), "b": training(2), "c": training(3)}, "3 trainings"),
+        ([training(1), training(2)], "list"),
+        ({"a": {0: REFERENCE}, "b": {1: REFERENCE}}, "the same steps"),
+        ({"a": {"x": REFERENCE}, "b": {1: REFERENCE}}, "step"),
+        ({"a": 3, "b": {1: REFERENCE}}, "int"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_one_sentence(trainings, words):
+    with pytest.raises(UsageError, match=words):
+        fe.compare_trainings(trainings, REFERENCE)
+
+
+def test_a_reference_among_the_steps_is_not_compared():
+    a, b = training(1), training(2)
+    found = fe.compare_trainings({"a": a, "b": b}, np.concatenate([a[0], a[100]]))
+    assert found.steps == tuple(range(200, 800, 100)) and any(
+        "samples of the reference" in text for text in found.warnings
+    )
+
+
+def test_p_values_of_scores_without_a_difference_are_uniform():
+    rng = np.random.default_rng(0)
+    for mask in (0.0, 0.4):
+        scores = rng.normal(size=(9, 40))
+        scores[rng.random(9) < mask] = np.nan
+        alone = np.array([scan_p_values(scores[:, [thing]])[0][0] for thing in range(40)])
+        assert abs((alone <= 0.3).mean() - 0.3) < 3 * (0.21 / 40) ** 0.5
+
+
+def test_steps_of_folders_and_files(tmp_path):
+    for name in ("step-100", "step-200", ".cache"):
+        (tmp_path / "run-a" / name).mkdir(parents=True)
+    assert [*steps_of(tmp_path / "run-a")] == [100, 200]
+    assert [*steps_of(f"{tmp_path}/run-a/step-*")] == [100, 200]
+    np.save(tmp_path / "epoch=1.npy", REFERENCE)
+    with pytest.raises(DataError, match="no folder or file of samples"):
+        steps_of(tmp_path / "missing")
+    run = f"{tmp_path}/run-a"
+    assert named_trainings([f"{tmp_path}/epoch=1.npy", f"{tmp_path}/epoch=2.npy"]) is None
+    assert [*named_trainings([f"a={run}", f"b={run}"])] == ["a", "b"]
+    assert [*named_trainings([f"a={run}", f"b={run}"], ["step-200=7"])["b"]] == [7, 100]
+    assert [*pair_steps(run, [100, 150])] == [100] and pair_steps(None, [100]) == {}
+    with pytest.raises(UsageError, match="no pictures of any step"):
+        pair_steps(run, [300])
+    for arguments, given in (([f"a={run}"], ()), ([f"a={run}", f"b={run}"], ["final=9"])):
+        with pytest.raises(UsageError):
+            named_trainings(arguments, given)
