@@ -106,6 +106,12 @@ def test_sums_of_groups_have_kinds_looks_and_repeats(case):
     assert kinds_said(found) >= PLANTED[case][1] and found.kinds and found.sets_p_value is not None
 
 
+def test_a_column_that_sums_keep_is_no_grouping_afterwards():
+    _, sketches = made("nothing", grouped=False)
+    with pytest.raises(fe.UsageError, match="'label' as groups where it is made"):
+        fe.compare(*sketches, groups="label")
+
+
 @pytest.mark.long
 def test_labels_of_sums_are_compared():
     _, sketches = made("a lost kind", grouped=False)
