@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.comparison.pages.said import _row
 from finc_eval.findings.over_time import find_drifts
 from finc_eval.naming.measured import measure_sets
 
@@ -91,6 +92,22 @@ def test_a_drift_of_the_reference_that_clips_lack_is_said_of_the_reference():
     (held,) = drifts_of(scenes(5), [frozen(clip, 60) for clip in scenes(6)])
     assert held.finding.name == "frozen" and not held.finding.is_more
     assert held.finding.first_frame == 60
+
+
+@pytest.mark.parametrize(
+    ("place", "since"),
+    [(np.maximum(0, np.arange(FRAMES) - 40), " for a while from frame 0 on"),
+     (np.minimum(np.arange(FRAMES), 60), " from frame 60 on")],
+)  # fmt: skip
+def test_a_freeze_that_ends_is_not_said_to_go_on(place, since):
+    (held,) = drifts_of([clip[place] for clip in scenes(1)], scenes(2))
+    assert (held.finding.name, held.finding.since) == ("frozen", since)
+
+
+def test_the_table_of_findings_dates_each_drift():
+    (held,) = drifts_of([saturated(clip, 40) for clip in scenes(1)], scenes(2))
+    (cell, *_) = _row(held.finding, 0)
+    assert cell.text.endswith(held.finding.since) and held.finding.since
 
 
 EQUAL = {
