@@ -154,6 +154,11 @@ class Finding(Record):
         return f"{'too many' if self.is_more else 'lacks' if self.is_lost else 'too few'} {noun}"
 
     @property
+    def in_tables(self) -> str:
+        """The words; the name alone where the words say it in another way; of a drift, with its first frame."""
+        return self.words if self.kind == "drift" or self.name in self.words else self.name
+
+    @property
     def since(self) -> str:
         """Words for the first frame of a drift, and the period of a loop: " every 16 frames from frame 16 on".
 
