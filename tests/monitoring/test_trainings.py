@@ -62,7 +62,8 @@ def test_trainings_with_the_same_seeds_do_not_differ_in_repeats(noise):
 
 def test_the_first_step_of_the_first_training_is_the_reference_by_default():
     found = fe.compare_trainings({"a": training(1), "b": training(2)})
-    assert found.steps == tuple(range(100, 800, 100)) and any("only b" in text for text in found.warnings)
+    assert found.steps == tuple(range(100, 800, 100)) and "only b" not in str(found.warnings)
+    assert any("step 0 of a is the reference" in text for text in found.warnings)
 
 
 def test_outputs_say_the_same(found, tmp_path):
@@ -85,6 +86,7 @@ def test_outputs_say_the_same(found, tmp_path):
         ({"a": {0: REFERENCE}, "b": {1: REFERENCE}}, "the same steps"),
         ({"a": {"x": REFERENCE}, "b": {1: REFERENCE}}, "step"),
         ({"a": 3, "b": {1: REFERENCE}}, "int"),
+        ({"a": training(1, lambda _, rows: rows * np.nan), "b": training(2)}, "not finite.* and 14 more"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_one_sentence(trainings, words):
@@ -92,11 +94,26 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(trainings, words):
         fe.compare_trainings(trainings, REFERENCE)
 
 
+def test_a_training_without_steps_has_no_reference():
+    with pytest.raises(UsageError, match="a has no further step"):
+        fe.compare_trainings({"a": {}, "b": training(2)})
+
+
+def test_what_is_left_out_is_said_once_for_each_reason():
+    def break_some(step, rows):
+        return np.where((np.arange(len(rows)) < step / 100)[:, None], np.nan, rows)
+
+    found = fe.compare_trainings({"a": training(1, break_some, (0, 100, 200)), "b": training(2)}, REFERENCE)
+    left_out = [text for text in found.warnings if "left out" in text]
+    assert [text.partition(" of ")[0] for text in left_out] == ["a, step 100: 1", "a, step 200: 2"]
+    assert not any("reference" in text for text in left_out)
+
+
 def test_a_reference_among_the_steps_is_not_compared():
     a, b = training(1), training(2)
     found = fe.compare_trainings({"a": a, "b": b}, np.concatenate([a[0], a[100]]))
     assert found.steps == tuple(range(200, 800, 100)) and any(
-        "samples of the reference" in text for text in found.warnings
+        "also in the reference" in text for text in found.warnings
     )
 
 
