@@ -66,6 +66,7 @@ LABELS = {
     NEW_KINDS: "kinds that the reference lacks",
     COPIED: "exact and near copies",
     REPEATS: "samples that repeat another sample",
+    PARTS: f"samples with {UNLIKE['more']}",
     FIT: "fit to the prompts",
     DISTANCE: "distance to the reference",
     "pattern": "periodic pattern",

@@ -45,6 +45,7 @@ def test_a_change_of_all_pairs_is_found_though_fresh_samples_hardly_show_it(moni
     assert warmth.interval[0] <= warmth.now - warmth.first <= warmth.interval[1]
     assert "streaks" not in changes and monitor.alarms == []
     assert "10 fixed prompts" in monitor.result.says["fixed"]
+    assert [*monitor.result.says][-2:] == ["why", "fixed"]  # the reason stands behind the step to keep
 
 
 def test_outputs_and_files_keep_fixed_prompts(monitor, tmp_path):

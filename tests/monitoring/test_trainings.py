@@ -7,6 +7,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.monitoring.pages.charts import UnitOfThing
 from finc_eval.monitoring.trainings.scan import scan_p_values
 from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of
 
@@ -64,6 +65,18 @@ def test_the_first_step_of_the_first_training_is_the_reference_by_default():
     found = fe.compare_trainings({"a": training(1), "b": training(2)})
     assert found.steps == tuple(range(100, 800, 100)) and "only b" not in str(found.warnings)
     assert any("step 0 of a is the reference" in text for text in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "spread", "start", "written"),
+    [
+        ("saturation", 0.2, 0.8, "−25 to −12.5 %"),  # of the value that the sentence compares to, and not of the origin
+        ("noise", 0.2, 0.8, "−1 to −0.5 σ"),
+        ("kind cat", None, 0.8, "−20 to −10 points"),
+    ],
+)
+def test_a_difference_is_written_in_the_unit_of_its_sentence(name, spread, start, written):
+    assert UnitOfThing(name, 0.4, spread).write_range((-0.2, -0.1), start) == written
 
 
 def test_outputs_say_the_same(found, tmp_path):
