@@ -146,7 +146,7 @@ def test_steps_of_folders_and_files(tmp_path):
     assert [*steps_of(f"{tmp_path}/run-a/step-*")] == [100, 200]
     np.save(tmp_path / "epoch=1.npy", REFERENCE)
     with pytest.raises(DataError, match="no folder or file of samples"):
-        steps_of(tmp_path / "missing")
+        steps_of(tmp_path / "run-a" / "step-100")
     run = f"{tmp_path}/run-a"
     assert named_trainings([f"{tmp_path}/epoch=1.npy", f"{tmp_path}/epoch=2.npy"]) is None
     assert [*named_trainings([f"a={run}", f"b={run}"])] == ["a", "b"]
@@ -154,6 +154,13 @@ def test_steps_of_folders_and_files(tmp_path):
     assert [*pair_steps(run, [100, 150])] == [100] and pair_steps(None, [100]) == {}
     with pytest.raises(UsageError, match="no pictures of any step"):
         pair_steps(run, [300])
-    for arguments, given in (([f"a={run}"], ()), ([f"a={run}", f"b={run}"], ["final=9"])):
-        with pytest.raises(UsageError):
-            named_trainings(arguments, given)
+    assert named_trainings(["lr=1/step-1", "lr=2/step-2", "lr=3/step-3"]) is None  # steps that do not exist
+    two, odd = [f"a={run}", f"b={run}"], [[f"a={run}"], [f"a={run}", run], [f"a={run}", f"a={run}"]]
+    for arguments in (*odd, [*two, f"c={run}"]):
+        with pytest.raises(UsageError, match="two trainings are compared, got a="):
+            named_trainings(arguments)
+    with pytest.raises(UsageError, match="--step final=9"):
+        named_trainings(two, ["final=9"])
+    for path, words in (("missing", "missing is not a folder"), ("run-a/ckpt-*", "nothing fits ")):
+        with pytest.raises(DataError, match=words):
+            named_trainings([two[0], f"b={tmp_path}/{path}"])
