@@ -81,7 +81,7 @@ def named_trainings(arguments: Sequence[str], given: Collection[str] = ()) -> di
     ]
     are_two = all(are_named) and len({*names}) == len(names) == 2
     # A folder behind "=" is of a training; names of steps that do not exist have none.
-    is_meant = any(is_named and Path(part[2]).is_dir() for is_named, part in zip(are_named, parts, strict=True))
+    is_meant = any(is_named and Path(path).is_dir() for is_named, (_, _, path) in zip(are_named, parts, strict=True))
     if not are_two and not is_meant:
         return None
     if not are_two:
