@@ -1,4 +1,4 @@
-"""The recipes of docs/gate_pipelines.md, and the policy of docs/gate.md, run as their services run them, with the command on small sets."""
+"""The recipes of docs/gate_pipelines.md, run as their services run them, with the command on small sets."""
 
 import os
 import subprocess
