@@ -9,6 +9,7 @@
 # make middle the same with Python 3.12, in .venv-middle
 # make turn   the name of the one that .ci/run tests now: oldest, middle or newest, by turns
 # make dist   the wheel and the source archive, byte for byte the same for one commit
+# make wheel  the demo from the wheel, in an environment of its own with what the wheel asks for alone (.venv-wheel, 8 GB)
 # make audit  known weaknesses of what is installed
 # make docs   the documentation as a site, in site/
 # make pictures   the demo, and the README's pictures of pages
@@ -39,7 +40,7 @@ NEWEST_TESTS :=
 AXE := 4.10.3
 AXE_SHA256 := 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292
 
-.PHONY: demo test long loops engines lint oldest middle newest turn dist audit docs bench notebooks browser pictures clean
+.PHONY: demo test long loops engines lint oldest middle newest turn dist wheel audit docs bench notebooks browser pictures clean
 
 demo: .venv/.demo
 	$(BIN)/finc-eval demo --out reports/demo
@@ -85,6 +86,15 @@ turn: | .venv
 dist: .venv/.test
 	$(BIN)/python scripts/build.py
 
+wheel:
+	rm -rf .venv-wheel build
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir .venv-wheel/wheels .
+	.venv-wheel/bin/python -m pip install $(QUIETLY) .venv-wheel/wheels/*.whl
+	mkdir .venv-wheel/empty
+	cd .venv-wheel/empty && env -u PYTHONPATH ../bin/finc-eval demo --out demo
+	test -s .venv-wheel/empty/demo/comparison.html
+
 audit: .venv/.test
 	$(BIN)/python -m pip install $(QUIETLY) pip-audit
 	$(BIN)/pip-audit --skip-editable
@@ -96,7 +106,7 @@ bench: .venv/.demo
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf .venv .venv-oldest .venv-middle .venv-newest build dist site *.egg-info
+	rm -rf .venv .venv-oldest .venv-middle .venv-newest .venv-wheel build dist site *.egg-info
 
 # axe-core checks pages for who cannot see or use a mouse. It is for tests alone, which are skipped without it.
 .venv/axe: | .venv

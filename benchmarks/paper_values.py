@@ -1,4 +1,4 @@
-"""Every value of the papers' tables that data here can be compared with, beside ours, in docs/papers.md.
+"""Every value of the papers' tables that data here can be compared with, beside ours, in docs/papers_values.md.
 
     python benchmarks/paper_values.py
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from _papers import published
 from _record import result_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "papers.md"
+PAGE = Path(__file__).parents[1] / "docs" / "papers_values.md"
 MARKS = re.compile(r"(<!-- paper_values -->\n).*?(<!-- end -->)", re.DOTALL)
 TABLES = published("tables")
 NONE = "–"

@@ -18,7 +18,7 @@ HALVES_CORRELATION = 0.5
 """Correlation to assume between the two half-sample estimates of one direction. Directions are paired by all data, and
 those that both halves have are those that chance raises in both. Simulated with 13 of many equal kinds in each role,
 5 % false discoveries take a variance 1.1 (20 kinds), 1.3 (50) to 1.4 times (100) that of independent halves, and 1.8
-times with 1000 kinds of one size (docs/method.md)."""
+times with 1000 kinds of one size (docs/directions.md)."""
 
 
 @dataclass(frozen=True)

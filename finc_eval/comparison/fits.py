@@ -116,7 +116,7 @@ def expansion_directions(
     """Find the directions of kernel expansions in some folds; see `DirectionFinder`.
 
     Kernel means of any samples lie near to each other, along the mean φ of all samples. So their directions are taken
-    at right angles to the mean φ of the second set, which finds more of planted kinds (docs/method.md). Some of the
+    at right angles to the mean φ of the second set, which finds more of planted kinds (docs/directions.md). Some of the
     frequencies alone change φ, and not what the method finds.
     """
     sets = []

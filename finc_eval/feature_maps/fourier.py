@@ -33,7 +33,7 @@ class RandomFourierFeatures(FeatureMap):
     exact; it keeps the phases small, and with them the rounding error of low precision.
 
     Orthogonal frequencies (Yu et al. 2016, arXiv 1610.09072) are N(0, σ⁻²I) one by one, and at right angles in groups
-    of d: the kernel stays unbiased, and its error is smaller at the same r (docs/method.md has the measurement).
+    of d: the kernel stays unbiased, and its error is smaller at the same r (docs/directions.md has the measurement).
 
     Args:
         dim: number of entries of an embedding, d.

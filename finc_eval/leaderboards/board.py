@@ -66,8 +66,8 @@ def leaderboard(
     """Rank models against one reference, and say which of them cannot be distinguished.
 
     Each number is ranked by itself: metrics, and three shares from kinds that all samples are divided into, blind to
-    which set a sample is from (docs/leaderboard.md). The rank sets of a number hold together with probability 0.95.
-    All models share the reference, so that their differences are more exact than their intervals suggest. A model
+    which set a sample is from (docs/leaderboard_ranks.md). The rank sets of a number hold together with probability
+    0.95. All models share the reference, so that their differences are more exact than their intervals suggest. A model
     without a number is not ranked by it, and nothing is averaged.
 
     Args:

@@ -34,7 +34,7 @@ def unit_rows(rows: torch.Tensor) -> torch.Tensor:
 
 
 BANDWIDTH_FACTOR = 0.5
-"""Bandwidth σ divided by the reference's median pairwise distance; docs/method.md has the measurement."""
+"""Bandwidth σ divided by the reference's median pairwise distance; docs/directions.md has the measurement."""
 
 
 RESAMPLES, STABLE_VARIANCE = 10, 0.01

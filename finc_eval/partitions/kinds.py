@@ -214,9 +214,9 @@ def kinds(
 
     A sample of all sets together is divided into communities of its graph of shared neighbors, which are joined to a
     tree. The sets of the samples play no part in it. So the exact tests of all kinds of the tree may use every sample,
-    and are one family (docs/method.md). Each set is tested against all others together. A sketch is counted by the
-    sample of embeddings that it holds. Only `compare` looks at the pictures themselves, such as gray or blurred
-    pictures (`Comparison.looks`).
+    and are one family (docs/how_kinds_are_found.md). Each set is tested against all others together. A sketch is
+    counted by the sample of embeddings that it holds. Only `compare` looks at the pictures themselves, such as gray or
+    blurred pictures (`Comparison.looks`).
 
     Args:
         sets: two sets or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`, `Sketch`,

@@ -1,4 +1,4 @@
-"""The extractor that docs/extractors.md adds by a card alone."""
+"""The extractor that docs/own_extractor.md adds by a card alone."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 import finc_eval as fe
 from finc_eval.extractors.network import check_extractor
 
-DOCS = Path(__file__).parents[2] / "docs" / "extractors.md"
+DOCS = Path(__file__).parents[2] / "docs" / "own_extractor.md"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The recipes of docs/gate.md for pipelines, run as their services run them, with the command on small sets."""
+"""The recipes of docs/gate_pipelines.md, run as their services run them, with the command on small sets."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from _releases import release
 
 from finc_eval.gates.policy import Policy
 
-DOCS = Path(__file__).parents[2] / "docs" / "gate.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 OUTPUTS = {"comment.md", "verdict.html", "verdict.json", "verdict.md", "verdict.xml"}
 
@@ -25,9 +25,10 @@ exit 0"""
 """A program that keeps what it is asked of GitHub, and finds a comment once one was made."""
 
 
-def blocks(language):
-    """The blocks of a language in the docs."""
-    return [part.partition("```")[0] for part in DOCS.read_text(encoding="utf-8").split(f"```{language}\n")[1:]]
+def blocks(language, page="gate_pipelines.md"):
+    """The blocks of a language on a page of the docs."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return [part.partition("```")[0] for part in text.split(f"```{language}\n")[1:]]
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def shell(place):
     unlike = {"GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"}
     given = {name: value for name, value in os.environ.items() if name not in unlike}
     given["PATH"] = f"{programs}{os.pathsep}{given['PATH']}"
-    given["PYTHONPATH"] = os.pathsep.join([str(DOCS.parents[1]), given.get("PYTHONPATH", "")])
+    given["PYTHONPATH"] = os.pathsep.join([str(DOCS.parent), given.get("PYTHONPATH", "")])
 
     def run(script, program=("sh", "-e"), **environment):
         return subprocess.run([*program, "-c", script], env=given | environment, capture_output=True, text=True)
@@ -143,5 +144,5 @@ def test_the_recipe_for_pytest_works(place):
 
 
 def test_the_policy_of_the_docs_is_read(place):
-    (place / "docs.toml").write_text(blocks("toml")[-1])
+    (place / "docs.toml").write_text(blocks("toml", "gate.md")[-1])
     assert Policy.of(place / "docs.toml").metrics["fd"].difference == "noise"

@@ -23,7 +23,7 @@ from finc_eval.golden.pipelines import annotation_lines, junit_xml
 from finc_eval.golden.result import EXIT_CODES
 
 ROOT = Path(__file__).parents[2]
-DOCS = (ROOT / "docs" / "golden.md").read_text(encoding="utf-8")
+DOCS = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("golden.md", "golden_nights.md"))
 
 
 def write(folder, change=lambda one, _: one, count=3, seed=1):
