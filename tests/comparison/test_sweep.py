@@ -207,6 +207,15 @@ def test_a_sweep_of_rho_accumulates_each_set_once(few, products):
     assert sweep.papers_rule is None
 
 
+def without_advice(sweep):
+    """Return a sweep as a document, without what further samples would show: a sketch keeps no more of them."""
+    found = sweep.to_dict()
+    for point in found["points"]:
+        del point["comparison"]["headline"], point["comparison"]["visible"]["times"]
+    del found["checksum"]
+    return found
+
+
 def test_sketches_are_enough_for_a_sweep_of_rho(few, products):
     phi = fe.Sketch.reference(few[1], features=20).feature_map
     sketches = [fe.Sketch.of(rows, phi) for rows in few]
@@ -214,7 +223,7 @@ def test_sketches_are_enough_for_a_sweep_of_rho(few, products):
     from_sketches = fe.sweep(*sketches, "rho", [1.0, 3.0], modes=2)
     assert products == []
     from_rows = fe.sweep(*few, "rho", [1.0, 3.0], features=20, modes=2)
-    assert from_sketches.to_dict() == from_rows.to_dict()
+    assert without_advice(from_sketches) == without_advice(from_rows)
     point = from_sketches.points[1]
     direct = fe.compare(*sketches, rho=point.value, modes=2, method=fe.Finc(clusters=False))
     assert point.comparison.to_dict() == direct.to_dict()

@@ -30,6 +30,8 @@ OTHERS = {
     "memorization/copying.py": "ranks of the ends of a median, which are binomial",
     "monitoring/evidence/change_points.py": EXACT + ", and means by their own error",
     "monitoring/exchange.py": NO_INTERVAL + "a score of ranks",
+    "monitoring/fixed/prompts.py": "the t interval of the mean difference of pairs",
+    "monitoring/fixed/ranks.py": NO_INTERVAL + "a score of ranks",
     "monitoring/seen.py": NO_INTERVAL + "a score of repeats",
     "monitoring/needed.py": NO_INTERVAL + "numbers of samples",
     "numerics/attack_statistics.py": "Newcombe's interval of an AUC, whose error is that at its ends",

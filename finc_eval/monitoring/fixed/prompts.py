@@ -252,7 +252,8 @@ def change_interval(first: Array, now: Array) -> tuple[float, float]:
     apart = (now - first)[np.isfinite(first) & np.isfinite(now)]
     if len(apart) < 2:
         return -np.inf, np.inf
-    half = student_quantile(len(apart) - 1, DEFAULT_CONFIDENCE) * float(apart.std(ddof=1)) / len(apart) ** 0.5
+    error = float(apart.std(ddof=1)) / len(apart) ** 0.5
+    half = student_quantile(len(apart) - 1, DEFAULT_CONFIDENCE) * error
     return float(apart.mean()) - half, float(apart.mean()) + half
 
 

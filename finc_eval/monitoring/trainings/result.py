@@ -77,6 +77,15 @@ class Trainings(Document):
         apart: squared distance of both trainings at each step, between the means of φ, without bias.
         alpha: probability of any false difference.
         warnings: what to know before trusting the differences.
+
+    Example:
+        >>> import numpy as np
+        >>> import finc_eval as fe
+        >>> rng = np.random.default_rng(0)
+        >>> a, b = ({step: rng.normal(size=(64, 4)) for step in range(3)} for _ in "ab")
+        >>> found = fe.compare_trainings({"a": a, "b": b}, rng.normal(size=(200, 4)))
+        >>> found.names, found.steps
+        (('a', 'b'), (0, 1, 2))
     """
 
     type_name: ClassVar[str] = "trainings"
