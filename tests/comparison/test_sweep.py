@@ -211,7 +211,7 @@ def without_advice(sweep):
     """Return a sweep as a document, without what further samples would show: a sketch keeps no more of them."""
     found = sweep.to_dict()
     for point in found["points"]:
-        del point["comparison"]["headline"], point["comparison"]["visible"]["times"]
+        del point["comparison"]["headline"], point["comparison"]["visible"]
     del found["checksum"]
     return found
 

@@ -85,7 +85,7 @@ class Trainings(Document):
         >>> a, b = ({step: rng.normal(size=(64, 4)) for step in range(3)} for _ in "ab")
         >>> found = fe.compare_trainings({"a": a, "b": b}, rng.normal(size=(200, 4)))
         >>> found.names, found.steps
-        (('a', 'b'), (0, 1, 2))
+        (('a', 'b'), (0.0, 1.0, 2.0))
     """
 
     type_name: ClassVar[str] = "trainings"
