@@ -110,6 +110,7 @@ def test_ci_has_a_job_for_each_make_target_it_names_on_pythons_that_the_project_
 def test_the_wheel_holds_cards_templates_and_demo_data_and_no_tests(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert "finc_eval/extractors/cards/pixels.toml" in names
+    assert "finc_eval/measures/protocols/cifar10-edm-50k.toml" in names
     assert "finc_eval/demo/digits.npz" in names
     assert "finc_eval/py.typed" in names
     inside = [path for suffix in ("html", "py", "pyi") for path in (ROOT / "finc_eval").rglob(f"*.{suffix}")]

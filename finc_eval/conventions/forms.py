@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from finc_eval.measures.gaussians.gaussian import GaussianStatistics, from_embed
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.kid import SUBSET_SIZE, kid, polynomial_kernel
 from finc_eval.measures.mmd import kernel_sums
-from finc_eval.measures.registry import METRICS
+from finc_eval.measures.registry import METRICS, function_of
 
 Form = Callable[[Embeddings, Embeddings, Run], float]
 """Function of two sets of embeddings that returns a number."""
@@ -42,7 +42,7 @@ class Frechet:
         """Compute the distance of two sets that are known by their keys."""
         x, y = (self._gaussian(rows, key) for rows, key in zip((gen, ref), keys, strict=True))
         if form == DIVIDED:
-            x, y = map(_divided_by_n, (x, y))
+            x, y = x.divided_by_n(), y.divided_by_n()
         value = distance_of_gaussians(x, y).value
         return sqrt(value) if form == ROOT else value
 
@@ -117,7 +117,7 @@ AnyNumber = Frechet | Kid | Other
 
 def number_of(metric: Metric, run: Run) -> AnyNumber:
     """Return how the number of a metric is computed."""
-    if metric.output is None and metric.compute is METRICS["fd"].compute:
+    if metric.output is None and function_of(metric) is METRICS["fd"].compute:
         return Frechet(run)
     return Kid(run) if metric.name == "kid" else Other(run, metric)
 
@@ -130,12 +130,3 @@ def error_over_samples(number: AnyNumber, gen: Embeddings, ref: Embeddings) -> f
         return None
     source = found.source(GEN)
     return None if source is None else sqrt(source.variance)
-
-
-def _divided_by_n(gaussian: GaussianStatistics) -> GaussianStatistics:
-    n = gaussian.n or 1
-    factor = (n - 1) / n
-    stated, rows = gaussian.stated, gaussian.rows
-    return replace(
-        gaussian, stated=None if stated is None else stated * factor, rows=None if rows is None else rows * sqrt(factor)
-    )

@@ -69,6 +69,11 @@ class Signature:
             raise DataError(f"{text!r} is not a signature of the form metric|name:value|…")
         return cls(metric, tuple((name, value) for name, value in pairs))
 
+    def adding(self, *fields: tuple[str, str]) -> Signature:
+        """Return the signature with more fields, before the version of finc-eval."""
+        own = [field for field in self.fields if field[0] != "v"]
+        return Signature(self.metric, (*own, *fields, *self.fields[len(own) :]))
+
     @property
     def space(self) -> str:
         """Extractor of the embeddings, as name@digest; "?" if it is not known."""

@@ -9,11 +9,9 @@ that is the user's own. The folder of weights may be shared, or come from somebo
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import warnings
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -21,17 +19,15 @@ from typing import Literal
 from finc_eval.core.digest import sha256_of_file
 from finc_eval.core.doors import known_home
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.parsed import json_table, read_text
+from finc_eval.core.kept.entries import RECORDS, add_entry, entries_of
 from finc_eval.core.memory import readable
 from finc_eval.core.places import VARIABLES, known_folder, user_folder
 from finc_eval.core.record import Record
-from finc_eval.core.storage import after_other_writers_of, write_text
 from finc_eval.extractors.card import SHA256_DIGITS, Card, Weights, options_of
 from finc_eval.extractors.catalog import all_cards, with_the_same_tensors
 
 FOLDER_VARIABLE = VARIABLES["weights"]
 
-RECORDS = "~/.cache/finc-eval"  # folder of the records, beside the other caches of the user; no variable moves it
 VERIFIED, PINS = "verified.json", "pins.json"
 
 
@@ -173,7 +169,7 @@ def objection_to(weights: Weights, path: Path, digest: str) -> str | None:
     stated = {card.name: card.weights.sha256 for card in all_cards() if card.weights and card.weights.sha256}
     if owners := [name for name, known in stated.items() if known != weights.sha256 and digest.startswith(known)]:
         return f"has SHA-256 {digest}, and is the file of {' and '.join(owners)}: take {' or '.join(owners)}"
-    pins, record = _entries(PINS), f"{RECORDS}/{PINS}"
+    pins, record = entries_of(PINS), f"{RECORDS}/{PINS}"
     if pins is None:
         raise DataError(f"{record} is damaged: remove it, and each file is trusted again on its first use")
     pinned = pins.get(_key(path))
@@ -196,8 +192,8 @@ def pin_first_use(weights: Weights, path: Path, digest: str) -> bool:
     """Record the digest of a file for which the card does not state all of it; return whether this is its first use."""
     if not _needs_pin(weights, path):
         return False
-    is_first = _key(path) not in (_entries(PINS) or {})
-    _add_entry(PINS, path, digest)
+    is_first = _key(path) not in (entries_of(PINS) or {})
+    add_entry(PINS, _key(path), digest)
     return is_first
 
 
@@ -224,7 +220,7 @@ def file_digest(path: Path, *, rehash: bool = False) -> str:
 
     With `rehash`, the file is hashed even if nothing seems to have changed.
     """
-    known = None if rehash else (_entries(VERIFIED) or {}).get(_key(path))
+    known = None if rehash else (entries_of(VERIFIED) or {}).get(_key(path))
     if isinstance(known, dict) and known.get("stamp") == _stamp(path):
         return str(known.get("sha256"))
     digest = sha256_of_file(path)
@@ -234,7 +230,7 @@ def file_digest(path: Path, *, rehash: bool = False) -> str:
 
 def remember_digest(path: Path, digest: str) -> None:
     """Record the digest of a file as it is now."""
-    _add_entry(VERIFIED, path, {"stamp": _stamp(path), "sha256": digest})
+    add_entry(VERIFIED, _key(path), {"stamp": _stamp(path), "sha256": digest})
 
 
 def _stamp(path: Path) -> list[int]:
@@ -246,32 +242,3 @@ def _stamp(path: Path) -> list[int]:
 def _key(path: Path) -> str:
     """Return the entry of a file in a record: its whole path, whatever the working folder is."""
     return str(path.absolute())
-
-
-def _record(name: str) -> Path | None:
-    """Return the path of a record; None for a user without a home."""
-    return known_home(Path(RECORDS, name))
-
-
-def _entries(name: str) -> dict[str, object] | None:
-    """Read one of the records; None if it is damaged."""
-    path = _record(name)
-    if path is None or not path.exists():
-        return {}
-    try:
-        return json_table(read_text(path), str(path))
-    except DataError:
-        return None
-
-
-def _add_entry(name: str, file: Path, value: object) -> None:
-    """Add a file to one of the records; a user whose home cannot be written goes without."""
-    path, key = _record(name), _key(file)
-    if path is None:
-        return
-    with suppress(DataError, OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with after_other_writers_of(path):
-            entries = _entries(name) or {}
-            if entries.get(key) != value:
-                write_text(path, json.dumps({**entries, key: value}, indent=1, sort_keys=True) + "\n")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.findings.finding import FROZEN
 from finc_eval.naming.measured import Measured, MeasuredSets
 from finc_eval.naming.traits import MeasuredCourse
 from finc_eval.numerics.courses import LEAST_RUN, NOTHING, Stretch
@@ -18,7 +19,7 @@ from finc_eval.samples.clips import video_of
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-FROZEN, LOOPING = "frozen", "looping"
+LOOPING = "looping"
 EVENTS = (FROZEN, LOOPING)
 """Names of what happens in a clip: it stands still, or its frames come again."""
 

@@ -23,6 +23,8 @@ are the sets as a whole."""
 
 OF_TRAITS: tuple[What, ...] = ("look", "column")  # kinds of findings that something measured of each sample names
 
+FROZEN = "frozen"  # name of the drift of clips that stand still
+
 LACKING = 0.2  # part of its share in the other set up to which a set is said to lack a kind
 
 PARTS = {1: "all", 3 / 4: "three quarters", 2 / 3: "two thirds", 1 / 2: "half", 1 / 3: "a third", 1 / 4: "a quarter",
@@ -152,14 +154,24 @@ class Finding(Record):
         return f"{'too many' if self.is_more else 'lacks' if self.is_lost else 'too few'} {noun}"
 
     @property
+    def in_tables(self) -> str:
+        """The words; the name alone where the words say it in another way; of a drift, with its first frame."""
+        return self.words if self.kind == "drift" or self.name in self.words else self.name
+
+    @property
     def since(self) -> str:
-        """Words for the first frame of a drift, and the period of a loop: " every 16 frames from frame 16 on"."""
+        """Words for the first frame of a drift, and the period of a loop: " every 16 frames from frame 16 on".
+
+        Of a freeze that half of its clips have left by the end, " for a while from frame 0 on".
+        """
         if self.first_frame is None or self.first_frame_interval is None:
             return ""
         low, high = self.first_frame_interval
         ends = f" ({low} to {high})" if low < high else ""
         period = "" if self.period is None else f" every {self.period} frames"
-        return f"{period} from frame {self.first_frame}{ends} on"
+        own = [row[1 if self.is_more else 2] for row in self.course]
+        is_over = self.name == FROZEN and bool(own) and own[-1] < max(own) / 2
+        return f"{period}{' for a while' if is_over else ''} from frame {self.first_frame}{ends} on"
 
     def _say_look(self) -> str:
         """Say a look of the part of the set that has it, or of the whole set."""

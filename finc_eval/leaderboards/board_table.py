@@ -90,9 +90,8 @@ def findings_table(board: Leaderboard) -> list[TextTable]:
     for row in board.rows:
         for finding in row.findings:
             below = join_words([name for name in finding.explains if name not in ids and not KIND_ID.fullmatch(name)])
-            said = finding.words if finding.name in finding.words else finding.name
             adjusted = "–" if finding.p_value is None else p_value(finding.p_value)
-            rows.append([row.name, said, *finding.share_cells, adjusted, below or "–"])
+            rows.append([row.name, finding.in_tables, *finding.share_cells, adjusted, below or "–"])
     columns = ["Model", "Finding", "Model, %", "Reference, %", "p", "From it follows"]
     legend = (
         "p is adjusted for all that was asked of a model. A finding stands here if it is significant among those of "

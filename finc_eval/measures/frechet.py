@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import DataError, IncompatibleError, check_seed
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_seed
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
@@ -201,9 +201,16 @@ def _sampled(source: object, name: str, run: Run | None) -> FrechetSet:
     return FrechetSet.of(open_set(source, name), run)
 
 
-def _frechet(inputs: MetricInputs) -> list[Score]:
+def _frechet(inputs: MetricInputs, ddof: int = 1) -> list[Score]:
+    """Return the distance; with `ddof` 0, covariances are divided by n, as StyleGAN's code does, and not by n − 1."""
+    if ddof not in (0, 1):
+        raise UsageError(f"ddof must be 0 or 1, got {ddof!r}")
     x, y = _gaussians(inputs.gen, inputs.ref, inputs.run)
-    return [_with_interval(inputs, x, y, distance_of_gaussians(x, y))]
+    score = _with_interval(inputs, x, y, distance_of_gaussians(x, y))
+    if ddof == 1:
+        return [score]
+    value = distance_of_gaussians(x.divided_by_n(), y.divided_by_n()).value
+    return [replace(score, value=value, signature=inputs.signature(ddof=0))]
 
 
 def _fvd(inputs: MetricInputs) -> list[Score]:

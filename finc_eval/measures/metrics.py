@@ -10,18 +10,17 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Never, ParamSpec, Protocol, cast, get_args, overload
 
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice, did_you_mean
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.files.stored import check_type
 from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import refuse_owned, refuse_unknown
+from finc_eval.core.record import refuse_unknown
 from finc_eval.core.run import Run
-from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.embedding_set import take_arrays
-from finc_eval.embeddings.needs import needs_columns
+from finc_eval.embeddings.needs import Check, needs_columns
 from finc_eval.embeddings.opened import Sets
 from finc_eval.embeddings.opening import form_of, name_of, open_sets
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
@@ -50,7 +49,17 @@ from finc_eval.measures.inputs import (
     scores_by_class,
     scores_of,
 )
-from finc_eval.measures.registry import METRICS, get_metric, other_space, refuse_other_space, say_substitute
+from finc_eval.measures.protocols.conformity import by_protocol
+from finc_eval.measures.registry import (
+    METRICS,
+    function_of,
+    get_metric,
+    other_space,
+    parameters_of,
+    refuse_other_space,
+    say_substitute,
+    with_parameters,
+)
 from finc_eval.measures.running import Found, RunningSets
 from finc_eval.measures.score import Score, Scores
 from finc_eval.numerics.names import SearchIndex
@@ -76,7 +85,7 @@ class NamedMetric:
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the parameters of the metric itself."""
-        return tuple(signature(self.metric.compute).parameters)[1:]
+        return parameters_of(self.metric)
 
     @arithmetic()
     def __call__(
@@ -97,14 +106,9 @@ class NamedMetric:
             UsageError: the metric does not have such a parameter, or a value is out of range.
             DataError: the metric cannot be computed of these sets.
         """
-        for name in [name for name in parameters if name not in self.parameters]:
-            refuse_owned(name, parameters[name])
-            known = f"its parameters are {join_words(self.parameters)}" if self.parameters else "it has none of its own"
-            near = did_you_mean(name, self.parameters)
-            raise UsageError(f"{self.metric.name} has no parameter {name!r}{near}: {known}")
+        chosen = with_parameters(self.metric, parameters)
         sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
         self.metric.check_sets(sources)
-        chosen = replace(self.metric, compute=partial(self.metric.compute, **parameters)) if parameters else self.metric
         return _scores([chosen], sources, extractor, index, run, by=by)
 
 
@@ -154,6 +158,7 @@ def metrics(
     ref: object,
     metrics: Sequence[str] | str | None = None,
     *,
+    protocol: str | Path | None = None,
     test: object = None,
     labels: object = None,
     by: str | None = None,
@@ -175,6 +180,8 @@ def metrics(
         ref: reference set, in the same forms. For metrics of memorization (fld, authpct) it is the training set.
         metrics: names from `METRICS`, or one name; default: fd, kid and vendi, or fd alone for moments. A metric
             that is defined on one extractor, as fid is, refuses embeddings of others.
+        protocol: name of a published protocol, such as "imagenet256-adm-50k", or the path of a card: exactly its number
+            is computed, or the field that does not hold is named in the error. It chooses metric and extractor.
         test: embeddings of real samples that the generator has not seen: fld needs them, authpct takes its floor
             from them.
         labels: labels of the samples of sets that are arrays, by "gen" and "ref" or as a pair: the column "label".
@@ -211,6 +218,9 @@ def metrics(
     refuse_unknown(unknown, OPTIONS)
     given = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
     sources, options = take_arrays(given, labels, {"by": by, "save_statistics": save_statistics})
+    if protocol is not None:
+        others = {"metrics": metrics, "test": test, "by": options["by"], "index": None if index == "exact" else index}
+        return by_protocol(protocol, sources, others, extraction_of(extractor), partial(_scores, run=run, **options))
     return _scores(choose_metrics(metrics, sources), sources, extractor, index, run, **options)
 
 
@@ -221,13 +231,15 @@ def _scores(
     chosen: Sequence[Metric],
     sources: Mapping[str, object],
     extractor: AnyExtractor,
-    index: SearchIndex,
-    run: Run | None,
+    index: SearchIndex = "exact",
+    run: Run | None = None,
     *,
     by: str | None = None,
     save_statistics: str | Path | None = None,
+    about: Mapping[str, str] | None = None,
+    checks: Sequence[Check] = (),
 ) -> Scores:
-    """Compute metrics of sources, each in its own embedding space."""
+    """Compute metrics of sources, each in its own embedding space; `about` is written into the file of statistics."""
     check_choice("index", index, get_args(SearchIndex))
     check_place(save_statistics)
     how = extraction_of(extractor)
@@ -241,9 +253,9 @@ def _scores(
     for name, group in by_extractor.items():
         own_run = run if len(by_extractor) == 1 else run.prefixed(name or "any space")
         own_run = own_run.planned(LOOK, Stage.of_parts(COMPUTE, [COMPUTE] * len(group)))
-        checks = [needs_columns(by), needs_of_any(group)]
+        needed = [needs_columns(by), needs_of_any(group), *checks]
         try:
-            sets = open_sets(sources, OF_METRICS, how, own_run, preferred=name, checks=checks)
+            sets = open_sets(sources, OF_METRICS, how, own_run, preferred=name, checks=needed)
         except (DataError, IncompatibleError) as error:
             if isinstance(error, MissingWeightsError):
                 error = MissingWeightsError(f"{error}{say_substitute(group)}")
@@ -256,7 +268,7 @@ def _scores(
             parts.append(Scores(gen, ref, (), reasons, provenance=Provenance.here(own_run.device)))
             continue
         if save_statistics is not None and not parts:
-            save_statistics_of(save_statistics, sets["ref"].held, own_run)
+            save_statistics_of(save_statistics, sets["ref"].held, own_run, about or {})
         parts.append(compute_scores(sets, group, by, index, own_run))
     result = replace(
         parts[0],
@@ -319,7 +331,7 @@ def _notes(
         for metric_set in used.values()
         if metric.extractor and _is_anonymous(metric_set)
     ]
-    if metric.compute is not METRICS["fd"].compute:
+    if function_of(metric) is not METRICS["fd"].compute:
         return assumed
     beside = (
         note_beside(opened[label].given, metric_set, used[label], run)
@@ -359,7 +371,8 @@ def _in_space(metric: Metric, source: object, metric_set: MetricSet) -> MetricSe
         made_by = "do not say which extractor made them" if unknown else f"are of {extractor}"
         what, remedy = f"the embeddings of {metric_set.name} {made_by}", f"extract with --extractor {metric.extractor}"
         raise other_space(metric, what, remedy)
-    if metric.compute is METRICS["fd"].compute and metric.extractor is not None and isinstance(metric_set, Embeddings):
+    is_frechet = function_of(metric) is METRICS["fd"].compute
+    if is_frechet and metric.extractor is not None and isinstance(metric_set, Embeddings):
         # Published distances to a reference batch of ADM are to the whole set behind its statistics.
         spatial = metric.output == SPATIAL
         if beside_samples(source) and not (spatial and "mu_s" not in NpzFile(str(source)).names):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from importlib import import_module
+from inspect import signature
 from pkgutil import iter_modules
 
 from finc_eval import measures
 from finc_eval.core.errors import IncompatibleError, UsageError, did_you_mean
+from finc_eval.core.record import refuse_owned
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.opening import form_of
 from finc_eval.extractors.catalog import load_card
 from finc_eval.measures.inputs import Metric
+from finc_eval.measures.score import Score
 
 
 class KnownMetrics(Mapping[str, Metric]):
@@ -46,6 +51,26 @@ def get_metric(name: str) -> Metric:
     return metric
 
 
+def function_of(metric: Metric) -> Callable[..., list[Score]]:
+    """Return the function of a metric, without the parameters that are chosen."""
+    return metric.compute.func if isinstance(metric.compute, partial) else metric.compute
+
+
+def parameters_of(metric: Metric) -> tuple[str, ...]:
+    """Return the names of the parameters of the metric itself."""
+    return tuple(signature(function_of(metric)).parameters)[1:]
+
+
+def with_parameters(metric: Metric, parameters: Mapping[str, object]) -> Metric:
+    """Return the metric with these values of its parameters; UsageError if it has no such parameter."""
+    known = parameters_of(metric)
+    for name in [name for name in parameters if name not in known]:
+        refuse_owned(name, parameters[name])
+        has = f"its parameters are {join_words(known)}" if known else "it has none of its own"
+        raise UsageError(f"{metric.name} has no parameter {name!r}{did_you_mean(name, known)}: {has}")
+    return replace(metric, compute=partial(metric.compute, **parameters)) if parameters else metric
+
+
 def refuse_other_space(chosen: Sequence[Metric], sources: Mapping[str, object], extractor: str | None) -> None:
     """Raise IncompatibleError if all metrics are defined on other extractors than the requested extractor."""
     if extractor is None or not any(form_of(source) == "samples" for source in sources.values()):
@@ -57,7 +82,9 @@ def refuse_other_space(chosen: Sequence[Metric], sources: Mapping[str, object], 
 
 def other_space(metric: Metric, what: str, remedy: str) -> IncompatibleError:
     """Return the error for a metric that is defined on another extractor than embeddings are of."""
-    same = [other.name for other in METRICS.values() if other.compute is metric.compute and other.extractor is None]
+    same = [
+        other.name for other in METRICS.values() if other.compute is function_of(metric) and other.extractor is None
+    ]
     hint = f", or ask for {same[0]}" if same else ""
     return IncompatibleError(f"{metric.name} is defined on {metric.extractor}, and {what}: {remedy}{hint}")
 
@@ -68,6 +95,6 @@ def say_substitute(metrics: Iterable[Metric]) -> str:
         f"; {other.name} is the same by any extractor, and not {metric.name}"
         for metric in metrics
         for other in METRICS.values()
-        if metric.extractor is not None and other.extractor is None and other.compute is metric.compute
+        if metric.extractor is not None and other.extractor is None and other.compute is function_of(metric)
     ]
     return "".join(dict.fromkeys(sentences))

@@ -5,8 +5,8 @@ A step is known by the sets, the settings and the device. What is embedded has c
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -63,16 +63,13 @@ class KeptSteps:
 
     def remove(self) -> None:
         """Remove the steps, which the result replaces."""
-        if self._folder is None or not self._folder.is_dir():
-            return
-        with suppress(OSError):  # another run of the same audit has just written one
+        if self._folder is not None:
             _remove(self._folder)
 
 
 def _remove(folder: Path) -> None:
-    for path in folder.glob("*.npz"):
-        path.unlink(missing_ok=True)
-    folder.rmdir()
+    """Remove a folder with what a kill left in it; what another run writes there just now may stay."""
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_oldest(audits: Path) -> None:

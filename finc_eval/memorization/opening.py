@@ -24,10 +24,13 @@ def open_audit(
     for label, embeddings in sets.items():
         if label != "gen":
             check_alike(sets["gen"].name, sets["gen"], embeddings.name, embeddings)
-    if "reference" in sets:
-        for label in ("train", "holdout"):
-            if sets["reference"].digest == sets[label].digest:
-                raise IncompatibleError(f"reference and {label} are the same samples: pass further samples, or none")
+    for own, other, way_out in (
+        ("holdout", "train", "samples that the generator has not seen"),
+        ("reference", "train", "further samples, or none"),
+        ("reference", "holdout", "further samples, or none"),
+    ):
+        if own in sets and sets[own].digest == sets[other].digest:
+            raise IncompatibleError(f"{own} and {other} are the same samples: pass {way_out}")
     return join_columns(sets)
 
 

@@ -66,6 +66,7 @@ LABELS = {
     NEW_KINDS: "kinds that the reference lacks",
     COPIED: "exact and near copies",
     REPEATS: "samples that repeat another sample",
+    PARTS: f"samples with {UNLIKE['more']}",
     FIT: "fit to the prompts",
     DISTANCE: "distance to the reference",
     "pattern": "periodic pattern",
@@ -155,9 +156,10 @@ def say(name: str, before: float, after: float, spread: float, words: str = "", 
     what = next((look.high or name for look in FLAGS if look.name == name), "")
     if name == NEW_KINDS:
         what = "far from every kind of the reference"
-        what += f", such as {quote(words)}" if words and after > before else ""
+        if words and after > before:
+            what += f": {words}" if words.startswith("samples ") else f", such as {quote(words)}"
     if name == PARTS:
-        return say_share(f"have {UNLIKE['more']}", before, after)
+        return say_share(f"have {UNLIKE['more']}", before, after, other)
     if what:
         return say_share(f"are {what}", before, after, other)
     if name == REPEATS:

@@ -180,6 +180,7 @@ class Monitor(StoredMonitor):
             prompts: prompt of each sample; default: the column of the samples.
             fixed: pictures of the same prompts and seeds at every evaluation, by prompt, {"a cat": picture}, or in any
                 form of samples, whose prompts or ids pair them. They are compared pair by pair; see `fixed_prompts`.
+                If any of them is not finite, none of this step is compared, with a warning.
 
         Raises:
             UsageError: the step is not a number, or not after the last one.
@@ -194,7 +195,14 @@ class Monitor(StoredMonitor):
 
     def _with_fixed(self, step: float, fixed: object) -> FixedPrompts | None:
         prompts, pictures = ([*fixed], [*fixed.values()]) if isinstance(fixed, Mapping) else (None, fixed)
-        samples, spreads = self._open(pictures, "fixed"), spreads_of(self.names, self.history, self.columns)
+        pictures, unread = split_broken(to_host(pictures))
+        samples = None if unread is not None else self._open_alike(pictures, "fixed", "fixed pictures")
+        if samples is None or not samples.is_finite().all():
+            text = f"step {step_text(step)}: no fixed picture is compared, as some are not finite (NaN or Inf)"
+            self.warnings.append(text)
+            warnings.warn(text, stacklevel=3)
+            return None
+        spreads = spreads_of(self.names, self.history, self.columns)
         known = self.fixed_prompts or FixedPrompts.of(samples, prompts, spreads)
         return known.with_step(step, samples, prompts, self.basis, self.alpha, self._run)
 
@@ -210,12 +218,7 @@ class Monitor(StoredMonitor):
         samples, unread = split_broken(to_host(samples))
         if unread is not None and unread.all():
             return replace(self._nothing, broken=len(unread))
-        one = self._open(samples, "samples")
-        if one.dim != self.basis.dim:
-            raise IncompatibleError(
-                f"the samples have {one.dim} entries per embedding, and the reference {self.basis.dim}: extract both "
-                "with the same extractor"
-            )
+        one = self._open_alike(samples, "samples", "samples")
         if unread is not None and prompts is not None and len(prompts) == len(unread):
             prompts = [prompt for prompt, is_broken in zip(prompts, unread, strict=True) if not is_broken]
         own, notes = prompts_of(one, prompts), (*notes_on("the evaluation", one), *say_not_followed(self.columns, one))
@@ -305,6 +308,16 @@ class Monitor(StoredMonitor):
     def _fits(self, one: Embeddings, prompts: list[str] | None) -> Array | None:
         """Return the fit of each sample to its prompt; None without prompts or a text tower."""
         return None if prompts is None else fit_to_prompts(one, prompts, self._text, self._run)
+
+    def _open_alike(self, source: object, label: str, words: str) -> Embeddings:
+        """Open samples, and check that they have as many entries as the reference."""
+        one = self._open(source, label)
+        if one.dim != self.basis.dim:
+            raise IncompatibleError(
+                f"the {words} have {one.dim} entries per embedding, and the reference {self.basis.dim}: extract both "
+                "with the same extractor"
+            )
+        return one
 
     def _open(self, source: object, label: str) -> Embeddings:
         space = getattr(self, "space", None)

@@ -246,9 +246,16 @@ def _test_all(
     repeats, are known among the samples looked at alone: None.
     """
     other = "ref" if label == "gen" else "gen"
-    said, of_set = (repeats.has(chosen)[label].mean() for chosen in (often, repeats.added(label, other)))
-    counted = AllRepeats.among(sets, label) if blocks is None else None
-    if counted is not None and counted.share >= max(REPEATED, of_set, 2 * said):
+    has = repeats.has(often)
+    said, of_set = has[label].mean(), repeats.has(repeats.added(label, other))[label].mean()
+    counted = None
+    if blocks is None:
+        digests = digests_of(sets)
+        large = np.concatenate([digests[name][looked[has[name]]] for name, looked in rows.items()])
+        counted = AllRepeats.among(sets, label, large, (said, has[other].mean()))
+    # If some values alone are counted, the large repeats are not among these, and are said as well.
+    apart = 0.0 if counted is None or counted.interval is None else said
+    if counted is not None and counted.share >= max(REPEATED, of_set - apart, 2 * said - apart):
         return 2 * counted.p_value(seed, exchanges), counted  # 2: of either set
     if of_set >= REPEATED and said <= of_set / 2:
         return 2 * p_of_all_repeats(repeats.numbers, label, sets, rows, seed, blocks, exchanges), None

@@ -72,35 +72,57 @@ class AllRepeats:
     interval: tuple[float, float] | None
 
     @classmethod
-    def of(cls, mine: HashCounts, other: HashCounts) -> AllRepeats:
+    def of(
+        cls,
+        mine: HashCounts,
+        other: HashCounts,
+        large: NDArray[np.uint64] | None = None,
+        of_large: tuple[float, float] = (0.0, 0.0),
+    ) -> AllRepeats:
         """Find them by the numbers of samples of both sets by value.
 
         If some values alone are counted, these are a random part of all values, and a share is a ratio of two sums over
-        values (Cochran 1977, 6.3).
+        values (Cochran 1977, 6.3). A value of very many samples would swamp it: `large` are left out then, values that
+        are known to be the shares `of_large` of both sets.
         """
         values, own, others = mine.beside(other)
+        is_whole = mine.is_whole and other.is_whole
+        if not is_whole and large is not None:
+            left = ~np.isin(values, large)
+            values, own, others = values[left], own[left], others[left]
+        rest, rest_of_other = (1.0, 1.0) if is_whole else (1 - part for part in of_large)
         chosen, n = (own > 1) & (own > others), max(1, int(own.sum()))
         share = float(own[chosen].sum() / n)
         interval = None
-        if not (mine.is_whole and other.is_whole):
+        if not is_whole:
             error = float(np.square(own * (chosen - share)).sum()) / max(share * (1 - share) * n, 1e-9)
-            interval = wilson(share, n / max(error, 1.0))
+            low, high = wilson(share, n / max(error, 1.0))
+            interval = float(rest * low), float(rest * high)
         return cls(
             (own, others),
             values[chosen],
-            share,
-            float(others[chosen].sum() / max(1, others.sum())),
-            round(mine.n * chosen.sum() / n),
+            float(rest * share),
+            float(rest_of_other * others[chosen].sum() / max(1, others.sum())),
+            round(rest * mine.n * chosen.sum() / n),
             interval,
         )
 
     @classmethod
-    def among(cls, sets: Mapping[str, Embeddings], label: str) -> AllRepeats | None:
-        """Find the repeats of a set, "gen" or "ref"; None if samples are grouped: they are not independent."""
+    def among(
+        cls,
+        sets: Mapping[str, Embeddings],
+        label: str,
+        large: NDArray[np.uint64] | None = None,
+        of_large: tuple[float, float] = (0.0, 0.0),
+    ) -> AllRepeats | None:
+        """Find the repeats of a set, "gen" or "ref"; None if samples are grouped: they are not independent.
+
+        For `large` and `of_large` see `of`: shares of this set and of the other.
+        """
         if any(embeddings.group_hashes() is not None for embeddings in sets.values()):
             return None
         counts = counts_by_hash(sets, digests_of(sets))
-        return cls.of(counts[label], counts["ref" if label == "gen" else "gen"])
+        return cls.of(counts[label], counts["ref" if label == "gen" else "gen"], large, of_large)
 
     def p_value(self, seed: int, exchanges: int) -> float:
         """Return the p-value of "the set repeats no more of its samples than the other", of independent samples.

@@ -155,12 +155,17 @@ class FrameFolders(ClipSource):
 
         yield from decode_windows(names, decoded(), self._digests(files, plan.indices, seen))
 
-    def _course(self, files: Sequence[str]) -> ClipCourse:
-        """Read the frames of a video once more, one at a time, and return them as small frames."""
+    def _course(self, files: Sequence[str]) -> ClipCourse | None:
+        """Read the frames of a video once more, one at a time, as small frames; None if one of them is damaged."""
         small = []
-        for name in files[:MAX_COURSE]:
-            with self._files.open(name) as stream:
-                small.append(shrink(decode(io.BytesIO(whole(stream)))[0]))
+        try:
+            for name in files[:MAX_COURSE]:
+                with self._files.open(name) as stream:
+                    small.append(shrink(decode(io.BytesIO(whole(stream)))[0]))
+        except NOT_OF_THE_SAMPLE:
+            raise
+        except Exception:  # decoders raise almost anything on damaged bytes; the windows may have none of these frames
+            return None
         return join_course(small, self._clip.fps)
 
     def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from finc_eval.core.device import Device
+from finc_eval.core.errors import UsageError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.embeddings.needs import no_groups
@@ -64,6 +65,12 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
         ]
         known = list(dict.fromkeys(chain(*columns_of)))
         if column not in known:
+            kept = [label for label, each in sets.items() if isinstance(each, Sketch) and column in each.sample.columns]
+            if kept:
+                raise UsageError(
+                    f"{kept[0]} is a sketch, which has the groups that it was made with: give the column {column!r} as "
+                    "groups where it is made, or leave groups out"
+                )
             raise no_groups(column, known, [*sets])
         for label, held in embeddings.items():
             sentences += warn_of_ungrouped(label, held, column)

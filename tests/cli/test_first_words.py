@@ -164,7 +164,7 @@ def test_a_device_that_is_not_here_is_a_usage_error_in_python(device):
         lambda: fe.compare(fe.Sketch.of(gen, reference), reference, run=run),
         lambda: fe.metrics(gen, ref, ["vendi"], run=run),
         lambda: fe.kinds({"gen": gen, "ref": ref}, run=run),
-        lambda: fe.audit(gen, ref, ref, run=run),
+        lambda: fe.audit(gen, ref, ref.flip(0), run=run),
     ]
     for call in calls:
         with pytest.raises(fe.UsageError, match=f'the device "{device}" cannot be used'):

@@ -4,8 +4,10 @@ from functools import reduce
 
 import numpy as np
 import pytest
+import torch
 
 import finc_eval as fe
+from finc_eval.embeddings.keys import even_row_hashes
 
 N, DIM = 900, 8
 MIDDLES = 4 * np.random.default_rng(9).normal(size=(6, DIM))
@@ -104,6 +106,12 @@ def test_sums_of_groups_have_kinds_looks_and_repeats(case):
     assert kinds_said(found) >= PLANTED[case][1] and found.kinds and found.sets_p_value is not None
 
 
+def test_a_column_that_sums_keep_is_no_grouping_afterwards():
+    _, sketches = made("nothing", grouped=False)
+    with pytest.raises(fe.UsageError, match="'label' as groups where it is made"):
+        fe.compare(*sketches, groups="label")
+
+
 @pytest.mark.long
 def test_labels_of_sums_are_compared():
     _, sketches = made("a lost kind", grouped=False)
@@ -129,12 +137,14 @@ def test_a_reference_whose_files_were_doubled_counts_each_once():
 LARGE = 40_000
 
 
-@pytest.mark.parametrize(("rows_of", "kind", "share"), [("twice", "repeat", 0.2), ("copied", "copy", 0.1)])
-def test_repeats_and_copies_that_no_kept_sample_shows_are_counted(rows_of, kind, share):
-    """Of 40 000 samples, the 300 that are kept hardly ever have both of a pair."""
+@pytest.mark.parametrize(
+    ("rows_of", "kind", "share"), [("twice", "repeat", 0.2), ("copied", "copy", 0.1), ("one", "repeat", 0.1)]
+)
+def test_repeats_and_copies_of_large_sets_are_said_once(rows_of, kind, share):
+    """Of 40 000 samples, the 300 that are kept hardly ever have both of a pair, and always one that is a tenth."""
     gen, ref = (np.random.default_rng(seed).normal(size=(LARGE, 2)).astype(np.float32) for seed in (1, 2))
-    tenth = LARGE // 10
-    gen[:tenth] = gen[tenth : 2 * tenth] if rows_of == "twice" else ref[:tenth]
+    tenth, counted = LARGE // 10, int(even_row_hashes(torch.from_numpy(gen)).argmin())
+    gen[:tenth] = {"twice": gen[tenth : 2 * tenth], "copied": ref[:tenth], "one": gen[counted]}[rows_of]
     sums = fe.SketchSum(reference=ref[:500], features=10, sample=300)
     ids = [f"{row}.png" for row in range(LARGE)]
     found = fe.compare(*(sums.finish(sums.add(sums.zero(), rows, ids=ids)) for rows in (gen, ref)))

@@ -8,6 +8,7 @@ import torch
 from _networks import message, save
 from test_i3d import checkpoint, in_hassonys_names
 
+from finc_eval.core.kept import entries
 from finc_eval.extractors import catalog
 from finc_eval.extractors import weights as weights_folder
 from finc_eval.extractors.catalog import load_card
@@ -24,7 +25,7 @@ def folder(tmp_path, monkeypatch):
     for name, place in (("TORCH_HOME", "torch"), ("HF_HOME", "hf"), (weights_folder.FOLDER_VARIABLE, "weights")):
         monkeypatch.setenv(name, str(tmp_path / place))
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
-    monkeypatch.setattr(weights_folder, "RECORDS", str(tmp_path / "records"))
+    monkeypatch.setattr(entries, "RECORDS", str(tmp_path / "records"))
     return tmp_path / "weights"
 
 

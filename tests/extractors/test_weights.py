@@ -10,6 +10,7 @@ import pytest
 from _networks import message
 from _web import Quiet, serving
 
+from finc_eval.core.kept import entries
 from finc_eval.extractors import fetch as downloads
 from finc_eval.extractors import weights as weights_folder
 from finc_eval.extractors.card import Weights
@@ -28,7 +29,7 @@ def folder(tmp_path, monkeypatch):
     for name in (MIRROR_VARIABLE, *OFFLINE_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(weights_folder.FOLDER_VARIABLE, str(tmp_path / "weights"))
-    monkeypatch.setattr(weights_folder, "RECORDS", str(tmp_path / "records"))
+    monkeypatch.setattr(entries, "RECORDS", str(tmp_path / "records"))
     return tmp_path / "weights"
 
 
@@ -194,7 +195,7 @@ def test_the_list_says_what_is_here_missing_and_wrong(folder):
 
 def test_a_folder_that_may_not_be_written_still_serves(folder, monkeypatch):
     path = put(folder)
-    monkeypatch.setattr(weights_folder, "write_text", lambda *_: (_ for _ in ()).throw(PermissionError()))
+    monkeypatch.setattr(entries, "write_text", lambda *_: (_ for _ in ()).throw(PermissionError()))
     assert check_weights(card()) == (path, SHA256)
 
 

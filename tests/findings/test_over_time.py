@@ -93,6 +93,21 @@ def test_a_drift_of_the_reference_that_clips_lack_is_said_of_the_reference():
     assert held.finding.first_frame == 60
 
 
+@pytest.mark.parametrize(
+    ("place", "since"),
+    [(np.maximum(0, np.arange(FRAMES) - 40), " for a while from frame 0 on"),
+     (np.minimum(np.arange(FRAMES), 60), " from frame 60 on")],
+)  # fmt: skip
+def test_a_freeze_that_ends_is_not_said_to_go_on(place, since):
+    (held,) = drifts_of([clip[place] for clip in scenes(1)], scenes(2))
+    assert (held.finding.name, held.finding.since) == ("frozen", since)
+
+
+def test_tables_of_findings_date_each_drift():
+    (held,) = drifts_of([saturated(clip, 40) for clip in scenes(1)], scenes(2))
+    assert held.finding.since and held.finding.in_tables.endswith(held.finding.since)
+
+
 EQUAL = {
     "plain": (lambda clip: clip, lambda clip: clip),
     "both loop": (lambda clip: looped(clip, 16), lambda clip: looped(clip, 16)),

@@ -14,6 +14,7 @@ from finc_eval import report
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.words import join_words
+from finc_eval.leaderboards.board_table import findings_table
 from finc_eval.leaderboards.page import header
 
 CENTERS = np.random.default_rng(0).normal(0, 4, (10, 8))
@@ -256,6 +257,8 @@ def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
     differing = [kind for kind in board.kinds if kind.p_value <= 0.05]
     assert differing
     assert len(page.find("tr", "mode", page.find("table", "heat")[0])) == len(differing)
+    (table,) = findings_table(board)
+    assert page.visible.count(table.legend) == 1
 
 
 @pytest.mark.long

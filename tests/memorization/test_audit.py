@@ -222,8 +222,10 @@ def test_without_a_statement_and_a_reference_both_are_said_to_be_missing(sets):
 
 def test_a_holdout_that_was_trained_on_is_refused_and_a_few_duplicates_are_told(sets):
     gen, train, holdout = (sets[name][:150].copy() for name in ("gen", "train", "holdout"))
+    with pytest.raises(FincEvalError, match="holdout and train are the same samples"):
+        fe.audit(gen, train, train.copy())
     with pytest.raises(FincEvalError, match="150 of the 150 samples of holdout have the same embedding as a training"):
-        fe.audit(gen, train, train)
+        fe.audit(gen, train, train[::-1].copy())
     with pytest.raises(FincEvalError, match="reference and holdout are the same samples"):
         fe.audit(gen, train, holdout, holdout.copy())
     holdout[:3] = train[:3]

@@ -63,6 +63,21 @@ def test_steps_of_the_audits_that_were_stopped_last_are_kept(folder, monkeypatch
     assert len([*folder.rglob("gen.npz")]) == 2 and path.is_dir()
 
 
+def test_what_a_kill_left_half_written_stops_no_other_audit(folder, monkeypatch):
+    monkeypatch.setattr(kept_steps, "MOST_AUDITS", 1)
+    killed, other = (folder / "audits-1" / sha256_of(name) for name in ("killed", "other"))
+    killed.mkdir(parents=True)
+    (killed / ".gen.npz.4711.tmp").write_bytes(b"half")
+    os.utime(killed, (1, 1))
+    keep = KeptSteps(5000, "other")
+    for name in ("gen", "control"):
+        keep(name, SetDistances, some_distances)
+    assert not killed.exists() and {path.name for path in other.iterdir()} == {"gen.npz", "control.npz"}
+    (other / ".fresh.npz.4711.tmp").write_bytes(b"half")
+    keep.remove()
+    assert not other.exists()
+
+
 @pytest.mark.parametrize("damage", [lambda data: data[:-40], lambda data: b"", lambda data: data[:200] + data[210:]])
 def test_a_damaged_step_is_made_again(folder, damage):
     KeptSteps(5000, "key")("gen", SetDistances, some_distances)

@@ -45,6 +45,7 @@ def test_a_change_of_all_pairs_is_found_though_fresh_samples_hardly_show_it(moni
     assert warmth.interval[0] <= warmth.now - warmth.first <= warmth.interval[1]
     assert "streaks" not in changes and monitor.alarms == []
     assert "10 fixed prompts" in monitor.result.says["fixed"]
+    assert [*monitor.result.says][-2:] == ["why", "fixed"]  # the reason stands behind the step to keep
 
 
 def test_outputs_and_files_keep_fixed_prompts(monitor, tmp_path):
@@ -68,6 +69,32 @@ def test_fixed_pictures_of_other_prompts_are_refused_and_the_monitor_stays(monit
         with pytest.raises(error, match="prompt"):
             monitor.update(9, pictures(rng, 24), fixed=fixed)
     assert monitor.result.to_dict()["steps"] == before
+
+
+@pytest.mark.parametrize("is_picture", [False, True])
+def test_fixed_pictures_that_are_not_finite_hide_no_alarm(is_picture):
+    """A training that diverges makes both sets NaN: the alarm on it stands, and the next step is compared again."""
+    rng = np.random.default_rng(5)
+
+    def draw(n):
+        return rng.integers(0, 256, (n, 16, 16, 3), dtype=np.uint8) if is_picture else rng.normal(size=(n, 4))
+
+    fixed, broken = draw(6), draw(24).astype(np.float32)
+    broken[:] = np.nan
+    monitor = fe.Monitor(draw(60), extractor="pixels" if is_picture else None)
+    monitor.update(0, draw(24), fixed=fixed)
+    with pytest.warns(UserWarning, match="(fixed|step 1)"):
+        alarms = monitor.update(1, broken, fixed=np.concatenate([fixed[1:], broken[:1]]))
+    assert any("fixed" in text for text in monitor.warnings)
+    assert [alarm.name for alarm in alarms] == ["not finite"] and monitor.fixed_prompts.steps.tolist() == [0]
+    monitor.update(2, draw(24), fixed=fixed)
+    assert monitor.fixed_prompts.steps.tolist() == [0, 2]
+
+
+def test_fixed_pictures_of_another_extractor_are_named():
+    rng = np.random.default_rng(1)
+    with pytest.raises(IncompatibleError, match="the fixed pictures have 5 entries"):
+        fe.Monitor(rng.normal(size=(60, 4))).update(0, rng.normal(size=(24, 4)), fixed=rng.normal(size=(6, 5)))
 
 
 def test_one_fixed_picture_is_refused():

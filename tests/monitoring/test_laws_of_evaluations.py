@@ -292,6 +292,13 @@ def test_an_alarm_says_the_way_and_the_size_of_a_change(case):
     assert say(name, before, after, 0.5).endswith(words)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"), [("cat", ", such as “cat” ("), ("samples like “a.png”", ": samples like “a.png” (")]
+)
+def test_new_kinds_are_called_by_a_noun_or_by_their_samples(words, said):
+    assert f"of the reference{said}" in say("new kinds", 0.02, 0.05, 1.0, words)
+
+
 def test_strips_leave_out_the_step_whose_neighbors_are_nearest():
     strips = Strips()
     for step in (1, 10, 20, 22, 30, 40, 50):

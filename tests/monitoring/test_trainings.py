@@ -7,6 +7,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.monitoring.pages.charts import UnitOfThing
 from finc_eval.monitoring.trainings.scan import scan_p_values
 from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of
 
@@ -62,7 +63,20 @@ def test_trainings_with_the_same_seeds_do_not_differ_in_repeats(noise):
 
 def test_the_first_step_of_the_first_training_is_the_reference_by_default():
     found = fe.compare_trainings({"a": training(1), "b": training(2)})
-    assert found.steps == tuple(range(100, 800, 100)) and any("only b" in text for text in found.warnings)
+    assert found.steps == tuple(range(100, 800, 100)) and "only b" not in str(found.warnings)
+    assert any("step 0 of a is the reference" in text for text in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "spread", "start", "written"),
+    [
+        ("saturation", 0.2, 0.8, "−25 to −12.5 %"),  # of the value that the sentence compares to, and not of the origin
+        ("noise", 0.2, 0.8, "−1 to −0.5 σ"),
+        ("kind cat", None, 0.8, "−20 to −10 points"),
+    ],
+)
+def test_a_difference_is_written_in_the_unit_of_its_sentence(name, spread, start, written):
+    assert UnitOfThing(name, 0.4, spread).write_range((-0.2, -0.1), start) == written
 
 
 def test_outputs_say_the_same(found, tmp_path):
@@ -85,6 +99,7 @@ def test_outputs_say_the_same(found, tmp_path):
         ({"a": {0: REFERENCE}, "b": {1: REFERENCE}}, "the same steps"),
         ({"a": {"x": REFERENCE}, "b": {1: REFERENCE}}, "step"),
         ({"a": 3, "b": {1: REFERENCE}}, "int"),
+        ({"a": training(1, lambda _, rows: rows * np.nan), "b": training(2)}, "not finite.* and 14 more"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_one_sentence(trainings, words):
@@ -92,11 +107,26 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(trainings, words):
         fe.compare_trainings(trainings, REFERENCE)
 
 
+def test_a_training_without_steps_has_no_reference():
+    with pytest.raises(UsageError, match="a has no further step"):
+        fe.compare_trainings({"a": {}, "b": training(2)})
+
+
+def test_what_is_left_out_is_said_once_for_each_reason():
+    def break_some(step, rows):
+        return np.where((np.arange(len(rows)) < step / 100)[:, None], np.nan, rows)
+
+    found = fe.compare_trainings({"a": training(1, break_some, (0, 100, 200)), "b": training(2)}, REFERENCE)
+    left_out = [text for text in found.warnings if "left out" in text]
+    assert [text.partition(" of ")[0] for text in left_out] == ["a, step 100: 1", "a, step 200: 2"]
+    assert not any("reference" in text for text in left_out)
+
+
 def test_a_reference_among_the_steps_is_not_compared():
     a, b = training(1), training(2)
     found = fe.compare_trainings({"a": a, "b": b}, np.concatenate([a[0], a[100]]))
     assert found.steps == tuple(range(200, 800, 100)) and any(
-        "samples of the reference" in text for text in found.warnings
+        "also in the reference" in text for text in found.warnings
     )
 
 
@@ -116,7 +146,7 @@ def test_steps_of_folders_and_files(tmp_path):
     assert [*steps_of(f"{tmp_path}/run-a/step-*")] == [100, 200]
     np.save(tmp_path / "epoch=1.npy", REFERENCE)
     with pytest.raises(DataError, match="no folder or file of samples"):
-        steps_of(tmp_path / "missing")
+        steps_of(tmp_path / "run-a" / "step-100")
     run = f"{tmp_path}/run-a"
     assert named_trainings([f"{tmp_path}/epoch=1.npy", f"{tmp_path}/epoch=2.npy"]) is None
     assert [*named_trainings([f"a={run}", f"b={run}"])] == ["a", "b"]
@@ -124,6 +154,13 @@ def test_steps_of_folders_and_files(tmp_path):
     assert [*pair_steps(run, [100, 150])] == [100] and pair_steps(None, [100]) == {}
     with pytest.raises(UsageError, match="no pictures of any step"):
         pair_steps(run, [300])
-    for arguments, given in (([f"a={run}"], ()), ([f"a={run}", f"b={run}"], ["final=9"])):
-        with pytest.raises(UsageError):
-            named_trainings(arguments, given)
+    assert named_trainings(["lr=1/step-1", "lr=2/step-2", "lr=3/step-3"]) is None  # steps that do not exist
+    two, odd = [f"a={run}", f"b={run}"], [[f"a={run}"], [f"a={run}", run], [f"a={run}", f"a={run}"]]
+    for arguments in (*odd, [*two, f"c={run}"]):
+        with pytest.raises(UsageError, match="two trainings are compared, got a="):
+            named_trainings(arguments)
+    with pytest.raises(UsageError, match="--step final=9"):
+        named_trainings(two, ["final=9"])
+    for path, words in (("missing", "missing is not a folder"), ("run-a/ckpt-*", "nothing fits ")):
+        with pytest.raises(DataError, match=words):
+            named_trainings([two[0], f"b={tmp_path}/{path}"])

@@ -63,6 +63,13 @@ def test_all_windows_of_a_video_have_its_course(tmp_path):
     assert [len(sample.course.frames) for sample in source.samples()] == [40] * 3
 
 
+def test_a_damaged_frame_outside_the_window_leaves_the_window_and_takes_the_course(tmp_path):
+    (folder_of_frames(tmp_path) / "clip" / "039.png").write_bytes(b"no picture")
+    (sample,) = open_clips(tmp_path, WINDOW).with_courses().samples()
+    assert sample.error is None and sample.pixels.shape[0] == WINDOW.frames
+    assert sample.course is None
+
+
 def test_equal_frames_that_an_animation_merges_are_told_apart(tmp_path):
     held = FRAMES[np.minimum(np.arange(40), 20)]
     first, *rest = [Image.fromarray(frame) for frame in held]

@@ -136,6 +136,7 @@ ROWS = {
             (*BOARD, "--scores", "a=s.jsonl,b=sb.csv"),
         ),
     },
+    "--protocol": {"keys": (card, ("metrics", "--gen", "a.npy", "--ref", "ref.npy", "--protocol", "c.toml"))},
     "--policy": {"names of kinds": (policy, (*GATE, "p.toml"))},
     "--config": {"keys": (card, ("metrics", "--gen", "a.npy", "--ref", "ref.npy", "--config", "c.toml"))},
     "--extractor": {"keys": (card, ("extract", "x.npz", "--extractor", "c.toml", "--out", "x.h5"))},

@@ -49,7 +49,8 @@ REVIEWED = {
         "extractors/cells.py": {"resources.files(CARDS) / file"},
         "embeddings/writer.py": {"EmbeddingCache(cache.path)", "StoredFile(cache.path)"},
         "extractors/fetch.py": {"part.with_name(f'{part.name}.json')"},
-        "extractors/weights.py": {"Path(RECORDS, name)"},
+        "core/kept/entries.py": {"Path(RECORDS, name)"},
+        "measures/protocols/card.py": {"resources.files(PROTOCOLS) / f'{name}{ENDING}'"},
         "gates/baseline.py": {
             "folder / f'{stem}.h5'",
             "folder / f'{stem}.npz'",
@@ -92,6 +93,7 @@ REVIEWED = {
             "Path(folder) / inside / weights.file",
             "weights_folder() / weights.file",
         },
+        "measures/protocols/card.py": {"folder / with_home(card.extractor)"},
     },
     "a program chose the rows of a dataset that it passes": {"samples/hugging_face.py": {"Path(stored['path'])"}},
     "the pixels that are read there must be those of the cache": {

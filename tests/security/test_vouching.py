@@ -8,6 +8,7 @@ from importlib import resources
 import pytest
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.kept import entries
 from finc_eval.extractors import weights as module
 from finc_eval.extractors.card import Weights
 from finc_eval.extractors.catalog import load_card
@@ -100,7 +101,7 @@ def test_records_lie_in_the_home_of_the_user_and_nothing_is_written_beside_weigh
 
 def test_a_user_without_a_home_has_weights_hashed_each_time(folder, tmp_path, monkeypatch):
     (folder / "net.pt").write_bytes(b"the weights of the card")
-    monkeypatch.setattr(module, "RECORDS", "~no-such-user/x")
+    monkeypatch.setattr(entries, "RECORDS", "~no-such-user/x")
     hashed, real = [], module.sha256_of_file
     monkeypatch.setattr(module, "sha256_of_file", lambda path: hashed.append(path) or real(path))
     assert check_weights(card_of(tmp_path))[1] == check_weights(card_of(tmp_path))[1] == STATED

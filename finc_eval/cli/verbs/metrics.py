@@ -67,6 +67,14 @@ def metrics(
             "(which samples, resizing, JPEG, crops, bias …), for the only metric in --metrics; default: fd.",
         ),
     ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Compute exactly the number of a published protocol, such as imagenet256-adm-50k, or of a card ending "
+            "in .toml, or say which of its fields does not hold; a wrong name lists all. It chooses the metric.",
+        ),
+    ] = None,
     out: OptionalOut = None,
     force: Force = False,
     as_json: Json = False,
@@ -77,7 +85,13 @@ def metrics(
     """
     check_choice("index", index, get_args(SearchIndex))
     if explain is not None:
-        others = {"--test": test, "--by": by, "--save-statistics": save_statistics, "--out": out}
+        others = {
+            "--test": test,
+            "--by": by,
+            "--save-statistics": save_statistics,
+            "--protocol": protocol,
+            "--out": out,
+        }
         explain_number(explain, gen, ref, names, extraction, work, as_json, others)
         return
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
@@ -91,6 +105,7 @@ def metrics(
             gen,
             ref,
             names,
+            protocol=protocol,
             test=test,
             by=by,
             save_statistics=save_statistics,

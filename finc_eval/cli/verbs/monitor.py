@@ -15,7 +15,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.storage import claim
 from finc_eval.core.terminal import print_data
-from finc_eval.core.words import join_words
+from finc_eval.core.words import join_first
 from finc_eval.extractors.settings import Extraction
 from finc_eval.monitoring.steps import order_steps, step_text
 from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps
@@ -108,5 +108,5 @@ def _follow(steps: dict[float, str], fixed: dict[float, object], followed: fe.Mo
     for at, path in steps.items():
         followed.update(at, path, fixed=fixed.get(at))
     if not followed.steps:
-        raise UsageError(f"no evaluation is left: {join_words(followed.warnings)}")
+        raise UsageError(f"no evaluation is left: {join_first(followed.warnings, 2)}")
     return followed.result

@@ -103,10 +103,9 @@ def course_tables(comparison: Comparison) -> list[TextTable]:
 
 
 def _row(finding: Finding, samples: int) -> list[Cell | str]:
-    said = finding.words if finding.name in finding.words else finding.name
     shown = [("gen" if finding.is_more else "ref", finding.ids[:samples])] if samples and finding.ids else []
     return [
-        Cell(said, samples=shown),
+        Cell(finding.in_tables, samples=shown),
         *finding.share_cells,
         "–" if finding.p_value is None else p_value(finding.p_value),
     ]

@@ -90,6 +90,14 @@ class GaussianStatistics:
         """True for more samples than dimensions, and variance in every direction."""
         return self.rows is None and len(self.root) == self.dim
 
+    def divided_by_n(self) -> GaussianStatistics:
+        """Return the statistics with n in place of n − 1 in the denominator; unchanged if n is not known."""
+        factor = 1.0 if self.n is None else (self.n - 1) / self.n
+        stated, rows = self.stated, self.rows
+        return replace(
+            self, stated=None if stated is None else stated * factor, rows=None if rows is None else rows * factor**0.5
+        )
+
     def to(self, device: torch.device) -> GaussianStatistics:
         """Return the statistics on a device."""
         if self.mean.device == device:

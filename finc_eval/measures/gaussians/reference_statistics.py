@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -58,10 +59,13 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
     return _ours(path, arrays, statistics) if "format" in arrays else statistics
 
 
-def write_statistics(path: str | Path, statistics: GaussianStatistics, source: str = "") -> Signature:
+def write_statistics(
+    path: str | Path, statistics: GaussianStatistics, source: str = "", about: Mapping[str, str] | None = None
+) -> Signature:
     """Write statistics as an npz with `mu` and `sigma`, which other tools read, plus n, extractor, digest, signature.
 
-    `source` is the digest of the set that they are of. Return their signature: number of samples, extractor and digest.
+    `source` is the digest of the set that they are of. `about` has further texts, such as its license. Return
+    their signature: number of samples, extractor and digest.
     """
     n, digest = statistics.n, _digest(statistics)
     fields = ("n", "unknown" if n is None else str(n)), ("fx", statistics.space), ("digest", digest[:12])
@@ -75,6 +79,7 @@ def write_statistics(path: str | Path, statistics: GaussianStatistics, source: s
         "signature": np.array(str(signature)),
         "source": np.array(source),
         "format": np.array(STATISTICS_LAYOUT),
+        **{key: np.array(text) for key, text in (about or {}).items()},
     }
     with write_whole(path) as temporary, create_file(temporary) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # of the keyword allow_pickle, which is not among these
@@ -90,20 +95,27 @@ def check_place(path: str | Path | None) -> None:
     check_writable(out_path(path))
 
 
-def save_statistics_of(path: str | Path, given: Embeddings | GaussianStatistics, run: Run) -> None:
-    """Write the statistics of a set, with its digest."""
+def save_statistics_of(
+    path: str | Path, given: Embeddings | GaussianStatistics, run: Run, about: Mapping[str, str]
+) -> None:
+    """Write the statistics of a set, with its digest and texts about it."""
     if isinstance(given, Embeddings):
-        write_statistics(path, from_embeddings(given, run=run), given.digest)
+        write_statistics(path, from_embeddings(given, run=run), given.digest, about)
     else:
-        write_statistics(path, given)
+        write_statistics(path, given, about=about)
 
 
 def source_of(path: str | Path) -> str:
     """Return the digest of the set that statistics in a file of ours are of; "" for any other file."""
+    return stated_text(path, "source")
+
+
+def stated_text(path: str | Path, name: str) -> str:
+    """Return a text that a file of ours has beside its statistics; "" for any other file."""
     with suppress(DataError):
         file = NpzFile(path)
-        if {"format", "source"} <= set(file.names):
-            return str(file.array("source"))
+        if {"format", name} <= set(file.names):
+            return str(file.array(name))
     return ""
 
 

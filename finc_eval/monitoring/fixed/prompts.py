@@ -294,4 +294,4 @@ def say_fixed(course: FixedCourse) -> str:
     texts = [f"since step {step_text(change.step)} or before, {change.text}" for change in course.changes[:2]]
     more = len(course.changes) - len(texts)
     further = f" and {plural(more, 'further change')}" if more else ""
-    return f"Of {plural(len(course.prompts), 'fixed prompt')}: {'; '.join(texts)}{further}."
+    return f"Pictures of {plural(len(course.prompts), 'fixed prompt')} have changed: {'; '.join(texts)}{further}."

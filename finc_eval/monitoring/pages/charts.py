@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -63,11 +63,12 @@ class UnitOfThing:
             return number(value)
         return self.write_tick(round(self.at(value), 0 if self._is_relative else 1))
 
-    def write_range(self, interval: tuple[float, float]) -> str:
-        """Write an interval of a difference of two values."""
-        zero = self.origin or 0.0
-        low, high = (round(self.at(zero + end) - self.at(zero), 1) for end in interval)
-        return f"{low:+.3g} to {high:+.3g}{' points' if self._is_share else self.sign}".replace("-", "−")
+    def write_range(self, interval: tuple[float, float], start: float) -> str:
+        """Write an interval of the change of a value from `start`: in percent of this, as sentences write it."""
+        own = replace(self, origin=start) if self._is_relative and start > 0 else self
+        zero = own.origin or 0.0
+        low, high = (round(own.at(zero + end) - own.at(zero), 1) for end in interval)
+        return f"{low:+.3g} to {high:+.3g}{' points' if self._is_share else own.sign}".replace("-", "−")
 
     def write_tick(self, tick: float) -> str:
         """Write a number of this unit, as on an axis."""

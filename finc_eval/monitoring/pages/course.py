@@ -11,7 +11,7 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.findings.finding import Finding
 from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.monitoring.course import Course, Followed
-from finc_eval.monitoring.fixed.prompts import say_fixed
+from finc_eval.monitoring.fixed.prompts import FixedChange, say_fixed
 from finc_eval.monitoring.followed import Alarm, label_of, start_text
 from finc_eval.monitoring.pages.charts import UNITS, Curve, MarkedChange, UnitOfThing, chart
 from finc_eval.monitoring.steps import step_text
@@ -46,10 +46,10 @@ def says(course: Course) -> dict[str, str]:
     if len(others) > 1:
         more = len(others) - NAMED
         found["further"] = _sentence([*others[1:NAMED], *([plural(more, "further finding")] if more > 0 else [])])
-    if course.fixed is not None and (said := say_fixed(course.fixed)):
-        found["fixed"] = said
     if course.steps:
         found["why"] = course.why
+    if course.fixed is not None and (said := say_fixed(course.fixed)):
+        found["fixed"] = said
     return found
 
 
@@ -143,7 +143,7 @@ def _fixed_tables(course: Course) -> list[TextTable]:
                 "What has changed": lambda change: change.text,
                 "First evaluation": lambda change: _write(units, change.name, change.first),
                 "Last evaluation": lambda change: _write(units, change.name, change.now),
-                "Change of a prompt": lambda change: _write_range(units, change.name, change.interval),
+                "Change of a prompt": lambda change: _write_change(units, change),
                 "Evidence": lambda change: f"{change.e_value:.2g}",
             },
             course.fixed.changes,
@@ -151,14 +151,14 @@ def _fixed_tables(course: Course) -> list[TextTable]:
             nothing="Nothing has surely changed by more than a fifth of the spread of the reference.",
             legend=f"{plural(len(course.fixed.prompts), 'prompt')} at {plural(len(course.fixed.steps), 'step')}, "
             f"compared pair by pair. On average a picture is now {moved} times as far from its first picture as two "
-            "prompts were from each other. A change counts if it is surely more than a fifth of the spread of the "
-            f"reference; any is false with probability {course.alpha:g} at most.",
+            "prompts were from each other. A change is from the first evaluation. It counts if it is surely more than "
+            f"a fifth of the spread of the reference; any is false with probability {course.alpha:g} at most.",
         )
     ]
 
 
-def _write_range(units: Mapping[str, UnitOfThing], name: str, interval: tuple[float, float]) -> str:
-    return units[name].write_range(interval) if name in units else "–"
+def _write_change(units: Mapping[str, UnitOfThing], change: FixedChange) -> str:
+    return units[change.name].write_range(change.interval, change.first) if change.name in units else "–"
 
 
 def _distances(course: Course) -> TextTable:
@@ -248,7 +248,7 @@ def _pictures_by_step(pictures: Mapping[float, Mapping[str, Thumbnail]], labels:
         )
         for name, label in labels.items()
     ]
-    table = Markup("<table>{}{}</table>").format(head, Markup("").join(rows))
+    table = Markup('<table class="strips">{}{}</table>').format(head, Markup("").join(rows))
     return Markup('<div class="scroll" tabindex="0" role="group" aria-label="Pictures by step">{}</div>').format(table)
 
 

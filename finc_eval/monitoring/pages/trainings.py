@@ -78,7 +78,7 @@ def _differences(result: Trainings) -> TextTable:
             "What differs": lambda finding: finding.text,
             first: of_difference(lambda found: units[found.name].write(found.first)),
             second: of_difference(lambda found: units[found.name].write(found.second)),
-            "Difference": of_difference(lambda found: units[found.name].write_range(found.interval)),
+            "Difference": of_difference(lambda found: units[found.name].write_range(found.interval, found.second)),
             "p-value": of_difference(lambda found: p_value(found.p_value)),
             "What follows from it": lambda finding: join_words(finding.explains) or "–",
             "Samples": lambda finding: ", ".join(finding.ids[:NAMED]) or "–",
@@ -86,7 +86,9 @@ def _differences(result: Trainings) -> TextTable:
         result.findings,
         words=["What differs", "What follows from it", "Samples"],
         nothing="No difference was found.",
-        legend=UNITS.format(f"{second} at the first step") if result.findings else "",
+        legend=f"{UNITS.format(f'{second} at the first step')} The difference is from {second} at the last step."
+        if result.findings
+        else "",
     )
 
 

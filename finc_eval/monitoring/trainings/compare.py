@@ -12,7 +12,7 @@ import numpy as np
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
-from finc_eval.core.words import join_words, plural
+from finc_eval.core.words import join_first, plural
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.findings.finding import Finding
 from finc_eval.monitoring.betting import weigh
@@ -78,8 +78,10 @@ def compare_trainings(
     """
     names, run = _check_two(trainings), Run.of(run)
     first, second = (steps_of(training) for training in trainings.values())
-    if reference is None:
-        reference = first.pop(min(first))
+    start = min(first, default=None) if reference is None else None  # step of the reference, which is not compared
+    if start is not None:
+        reference = first.pop(start)
+        second.pop(start, None)
     steps = sorted({*first} & {*second})
     if not steps:
         raise UsageError(
@@ -90,6 +92,8 @@ def compare_trainings(
     both = Both(names, monitor)
     for step in steps:
         both.add(step, first[step], second[step])
+    if start is not None:
+        both.warnings.append(f"step {step_text(start)} of {names[0]} is the reference: nothing is compared there")
     both.warnings += _say_alone(names, first, second)
     for sentence in dict.fromkeys(both.warnings):
         warnings.warn(sentence, stacklevel=2)
@@ -113,9 +117,11 @@ class Both:
         for number, (name, part) in enumerate(zip(self.names, parts, strict=True)):
             where = f"{name}, step {step_text(step)}"
             notes = [f"{where}: {note}" for note in part.notes]
-            if part.known or part.broken:
-                left_out = f"{part.known:,} are samples of the reference, and {part.broken:,} are not finite"
-                notes.append(f"{where}: of {plural(part.brought, 'sample')}, {left_out}: these are left out")
+            for count, what in ((part.known, "also in the reference"), (part.broken, "not finite (NaN or Inf)")):
+                if count:
+                    be = "is" if count == 1 else "are"
+                    total = plural(part.brought, "sample")
+                    notes.append(f"{where}: {count:,} of {total} {be} {what}, and {be} left out")
             earlier = np.empty((0, 0)) if before is None else before[number].traces
             reference = self.monitor.seen.reference[: len(part.traces)]
             same = say_same_seeds(step, part.traces, earlier, reference, self.monitor.basis)
@@ -140,7 +146,7 @@ class Both:
             UsageError: no step was compared.
         """
         if self.last is None:
-            raise UsageError(f"no step is left: {join_words(self.warnings)}")
+            raise UsageError(f"no step is left: {join_first(self.warnings, 2)}")
         names, history = self.monitor.names, self._history()
         followed = np.flatnonzero(self.shared.is_followed)
         scores = np.array(self.shared.scores)[:, followed]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError, check_finite
 from finc_eval.core.places import is_url
+from finc_eval.core.words import join_first
 from finc_eval.monitoring.steps import order_steps, step_text
 from finc_eval.samples.files import is_hidden
 
@@ -48,6 +49,9 @@ def _list_steps(path: Path) -> list[str]:
         names = names or [str(entry) for entry in every if entry.suffix.lower() in FILES]
     else:
         names = sorted(glob.glob(str(path)))  # noqa: PTH207 (Path.glob takes no absolute pattern)
+    if not names and not path.is_dir():
+        what = f"nothing fits {path}" if glob.has_magic(str(path)) else f"{path} is not a folder"
+        raise DataError(f"{what}: check the path")
     if not names:
         raise DataError(
             f"{path} has no folder or file of samples: give a folder that has one for each step, such as "
@@ -71,11 +75,17 @@ def named_trainings(arguments: Sequence[str], given: Collection[str] = ()) -> di
     """
     parts = [argument.partition("=") for argument in arguments]
     names = [name for name, _, _ in parts]
-    are_named = all(name and equals and path for name, equals, path in parts) and len({*names}) == len(names)
-    if not are_named or any(is_url(argument) or Path(argument).exists() for argument in arguments):
+    are_named = [
+        bool(name and path) and not is_url(argument) and not Path(argument).exists()
+        for argument, (name, _, path) in zip(arguments, parts, strict=True)
+    ]
+    are_two = all(are_named) and len({*names}) == len(names) == 2
+    # A folder behind "=" is of a training; names of steps that do not exist have none.
+    is_meant = any(is_named and Path(path).is_dir() for is_named, (_, _, path) in zip(are_named, parts, strict=True))
+    if not are_two and not is_meant:
         return None
-    if len(arguments) != 2:
-        raise UsageError(f"two trainings are compared, got {len(arguments)}: give a=run-a/ b=run-b/")
+    if not are_two:
+        raise UsageError(f"two trainings are compared, got {join_first(arguments, 3)}: give a=run-a/ b=run-b/")
     listed = {name: _list_steps(Path(path)) for name, _, path in parts}
     for step in given:
         wanted = step.rpartition("=")[0]
