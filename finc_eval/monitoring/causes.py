@@ -16,6 +16,7 @@ from finc_eval.monitoring.followed import (
     DIVERSITY,
     MARK,
     MOVED,
+    PARTS,
     REPEATS,
     Alarm,
     is_share,
@@ -85,7 +86,7 @@ class Causes:
             return self._outweighs(told, new) or is_led
         if told.name in (REPEATS, COPIED) and new.name in (*MOVED, MARK):  # equal pictures share all pixels
             return True
-        if names_nothing(new) and told.name in looks:
+        if names_nothing(new) and told.name in looks and new.name != PARTS:
             return new.name != DIVERSITY or self._is_strong(told, new)
         if new.name == REPEATS or (new.name == COPIED and told.name != REPEATS) or not self._explains(told, new):
             return False

@@ -11,7 +11,7 @@ from finc_eval.monitoring.followed import Alarm, names_nothing
 STEPS = [0.0, 10.0, 20.0, 30.0, 40.0]
 KINDS = ("kind a", "kind b", "kind c", "kind d")
 SCORED = ("distance", "diversity", "sharpness", "warmth", "contrast", "noise", "specks", "mosaic", "saturation")
-NAMES = (*KINDS, "new kinds", "repeats", "gray", "frame", *SCORED)
+NAMES = (*KINDS, "new kinds", "repeats", "parts", "gray", "frame", *SCORED)
 
 
 def history(before=None, after=None):
@@ -148,6 +148,18 @@ CAUSES = {
         of(200, kind_a=0, gray=(120, 200)),
         ["kind a", "gray"],
         ["kind a", "gray"],
+    ),
+    "a part of some pictures, which moves the mean of a look": (
+        of(200, warmth=100),
+        of(200, parts=30, warmth=(10, 124)),
+        ["parts", "warmth"],
+        ["parts", "warmth"],
+    ),
+    "a look of all, and parts of some that show it most": (
+        of(200, gray=4),
+        of(200, gray=200, parts=30),
+        ["parts", "gray"],
+        ["gray"],
     ),
 }
 """Samples before and since, things whose evidence suffices, and those that have an alarm."""
