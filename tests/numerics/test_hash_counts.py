@@ -55,3 +55,15 @@ def test_sets_of_unlike_sizes_are_seen_by_the_same_hashes():
 def test_values_of_too_many_samples_to_draw_are_left_out():
     own, others = np.array([1, 5 * 10**8, 2]), np.array([1, 5 * 10**8, 0])
     assert [counts.tolist() for counts in drawable(own, others)] == [[1, 2], [1, 0]]
+
+
+def test_a_hash_of_many_samples_leaves_the_numbers_of_others_as_they_are():
+    rng, distinct, squared = np.random.default_rng(5), [], []
+    for _ in range(20):
+        hashes = rng.integers(0, 2**64, 11_401, dtype=np.uint64, endpoint=False)
+        hashes[0] = rng.integers(0, 2**60)  # one of those that are counted
+        counts = HashCounts.of(np.concatenate([hashes, np.repeat(hashes[:1], 599)]))
+        assert counts.n == 12_000 and not counts.is_whole
+        distinct.append(counts.distinct)
+        squared.append(counts.squared_sizes)
+    assert set(distinct) == {11_401} and set(squared) == {600**2 + 11_400}
