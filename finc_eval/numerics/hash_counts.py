@@ -14,8 +14,8 @@ MOST_HASHES = 4096
 groups of 1 to 9 samples, its standard deviation is 1 % (tests/numerics/test_hash_counts.py)."""
 
 LARGE = 0.01
-"""Part of the counted samples from which a hash is added as it is: 600 of 12 000 samples had one hash, which was counted,
-and 10 469 different hashes were estimated where there are 11 401."""
+"""Part of the counted samples from which a hash is added as it is. 600 of 12 000 samples had one hash, which was
+counted, and 10 469 different hashes were estimated where there are 11 401."""
 
 LARGEST = np.uint64(2**64 - 1)
 
