@@ -3,7 +3,7 @@
 import pytest
 
 import finc_eval as fe
-from finc_eval.cli.verbs.monitor import order_steps
+from finc_eval.monitoring.steps import order_steps
 
 READ = {  # names in the order of their steps, and these steps
     "ckpt-9 ckpt-10": (9, 10),

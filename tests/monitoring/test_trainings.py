@@ -9,7 +9,7 @@ import finc_eval as fe
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.monitoring.pages.charts import UnitOfThing
 from finc_eval.monitoring.trainings.scan import scan_p_values
-from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of
+from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of, steps_of_one
 
 
 def training(seed, change=lambda step, rows: rows, steps=range(0, 800, 100), n=64):
@@ -155,6 +155,10 @@ def test_steps_of_folders_and_files(tmp_path):
     with pytest.raises(UsageError, match="no pictures of any step"):
         pair_steps(run, [300])
     assert named_trainings(["lr=1/step-1", "lr=2/step-2", "lr=3/step-3"]) is None  # steps that do not exist
+    assert [*steps_of_one([f"{run}/step-100", f"{run}/step-200"])] == [*steps_of_one([run])] == [100, 200]
+    assert steps_of_one([run], ["run-a=7"]) == {7: run} and steps_of_one(["step-9"]) == {9: "step-9"}
+    with pytest.raises(UsageError, match="no number that could be its step"):
+        steps_of_one(["first", "last"])
     two, odd = [f"a={run}", f"b={run}"], [[f"a={run}"], [f"a={run}", run], [f"a={run}", f"a={run}"]]
     for arguments in (*odd, [*two, f"c={run}"]):
         with pytest.raises(UsageError, match="two trainings are compared, got a="):

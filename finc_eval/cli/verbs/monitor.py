@@ -17,8 +17,8 @@ from finc_eval.core.storage import claim
 from finc_eval.core.terminal import print_data
 from finc_eval.core.words import join_first
 from finc_eval.extractors.settings import Extraction
-from finc_eval.monitoring.steps import order_steps, step_text
-from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps
+from finc_eval.monitoring.steps import step_text
+from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of_one
 
 
 @embeds
@@ -30,7 +30,7 @@ def monitor(
         typer.Argument(
             metavar="STEP…",
             help="Samples of each step, in any form that compare takes: ckpt-*/. The step is the number that differs "
-            "between the names and rises. Or two trainings side by side: a=run-a/ b=run-b/, folders of steps.",
+            "between the names and rises. Or a folder of steps: run-a/; or two side by side: a=run-a/ b=run-b/.",
         ),
     ],
     step: Annotated[
@@ -67,7 +67,7 @@ def monitor(
     probability of any alarm, over all steps, is at most 5 %. Draw new seeds at each step.
     """
     trainings = named_trainings(checkpoints, step or ())
-    steps = order_steps(checkpoints, step or ()) if trainings is None else {}
+    steps = steps_of_one(checkpoints, step or ()) if trainings is None else {}
     if trainings is None and ref is None:
         if len(steps) < 2:
             raise UsageError("one step without --ref has nothing to be compared to: pass --ref, or further steps")
