@@ -19,7 +19,7 @@ from typing import Literal
 from finc_eval.core.digest import sha256_of_file
 from finc_eval.core.doors import known_home
 from finc_eval.core.errors import DataError
-from finc_eval.core.kept.entries import RECORDS, add_entry, entries_of
+from finc_eval.core.kept.entries import add_entry, entries_of, place_of
 from finc_eval.core.memory import readable
 from finc_eval.core.places import VARIABLES, known_folder, user_folder
 from finc_eval.core.record import Record
@@ -169,7 +169,7 @@ def objection_to(weights: Weights, path: Path, digest: str) -> str | None:
     stated = {card.name: card.weights.sha256 for card in all_cards() if card.weights and card.weights.sha256}
     if owners := [name for name, known in stated.items() if known != weights.sha256 and digest.startswith(known)]:
         return f"has SHA-256 {digest}, and is the file of {' and '.join(owners)}: take {' or '.join(owners)}"
-    pins, record = entries_of(PINS), f"{RECORDS}/{PINS}"
+    pins, record = entries_of(PINS), place_of(PINS)
     if pins is None:
         raise DataError(f"{record} is damaged: remove it, and each file is trusted again on its first use")
     pinned = pins.get(_key(path))

@@ -17,6 +17,11 @@ from finc_eval.core.storage import after_other_writers_of, write_text
 RECORDS = "~/.cache/finc-eval"  # folder of the records, beside the other caches of the user; no variable moves it
 
 
+def place_of(name: str) -> str:
+    """Return the path of a record as sentences name it."""
+    return f"{RECORDS}/{name}"
+
+
 def entries_of(name: str) -> dict[str, object] | None:
     """Read the record of this file name; None if it is damaged."""
     path = _record(name)

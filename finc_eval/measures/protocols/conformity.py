@@ -10,7 +10,7 @@ from typing import Any
 from finc_eval.core.digest import sha256_of_file
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.on_disk import on_disk
-from finc_eval.core.kept.entries import RECORDS, add_entry, entries_of
+from finc_eval.core.kept.entries import add_entry, entries_of, place_of
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.needs import Known, ListedSamples
@@ -161,7 +161,7 @@ class Conformity:
         `made_of` is the digest of the samples that a file of statistics says it was made of: it will do for what the
         first use pinned, and not for what a card states.
         """
-        stated, pins, record = self._card.reference.digest, entries_of(REFERENCES), f"{RECORDS}/{REFERENCES}"
+        stated, pins, record = self._card.reference.digest, entries_of(REFERENCES), place_of(REFERENCES)
         if stated is None and pins is None:
             raise DataError(f"{record} is damaged: remove it, and each reference is trusted again on its first use")
         known = stated or (pins or {}).get(self._protocol.place)
