@@ -247,9 +247,12 @@ def pair_rows(
 
 
 def digests_of(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[str, NDArray[np.uint64]]:
-    """Return a digest of each sample by set, shape (n,): of pixels where all sets know them, or else of embeddings."""
+    """Return a digest of each sample by set, shape (n,): of pixels where all sets know them, or else of embeddings.
+
+    Embeddings are read on the device of a run; default: on the CPU, since no caller asked for another device.
+    """
     known = known_pixels(sets)
-    return sample_hashes(sets, run) if known is None else known
+    return sample_hashes(sets, run or Run(device="cpu")) if known is None else known
 
 
 def known_pixels(sets: Mapping[str, Embeddings]) -> dict[str, NDArray[np.uint64]] | None:
