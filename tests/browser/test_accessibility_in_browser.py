@@ -33,6 +33,7 @@ OTHERS = (
     "scores",
     "night",
     "course",
+    "trainings",
     "evaluation",
     "membership-score",
     "private-score",
