@@ -3,13 +3,13 @@
     python benchmarks/sketch_findings.py [--regime NAME …] [--runs N] [--jobs N] [--minutes N]
 
 Sets of 2 000 samples of six kinds in 8 entries, with two columns of numbers; `SketchSum` keeps 600 samples of each,
-and counts the equal samples of all. *some of 40 000*: sets of 40 000 samples, of which a tenth
-are counted, and 300 are kept.
+and counts equal samples in the whole set. *some of 40 000*: sets of 40 000 samples. A tenth of these is counted, and
+300 samples are kept.
 
 Of sets of one law: runs with a finding of each kind, and with a p-value of the sets of at most .05. Of planted
 differences: runs whose findings have the planted one, and whose interval of a share of repeats has the planted share.
-*by numbers*: the p-values that sums have of their own, without the comparison, of sets of 2 000 samples, of which 150
-values are counted, or 300 samples in groups of 4 are kept.
+*by numbers*: only the p-values of sums are computed, without a comparison. Sets have 2 000 samples; 150 values are
+counted, or 300 samples in groups of 4 are kept.
 """
 
 import numpy as np

@@ -89,7 +89,7 @@ class Run:
     def planned(self, *stages: str, seconds: float | None = None) -> Run:
         """Return the same run, which says of each of these stages its place, "2 of 5: sketch", and the time left.
 
-        If the seconds of all stages are known, the time is told before the work.
+        `seconds` is the time of all stages together, if it is known: it is shown before the work begins.
         """
         return replace(self, progress=Plan(self.progress, stages, seconds))
 

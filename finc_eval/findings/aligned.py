@@ -25,7 +25,7 @@ EVENTS = (FROZEN, LOOPING)
 
 LASTING = 0.8  # share of the clips of each set that last as long as clips are compared: 2 of 10 may be shorter
 
-PARTS_OF_TIME = 12  # parts of the time, in each of which a look is compared with the first
+PARTS_OF_TIME = 12  # equal parts of a clip's time; each part is compared with the first part
 
 INSTANTS = 128  # instants of a curve, at which it may bend
 

@@ -92,9 +92,9 @@ def on_both_sides(kind: PartKind, source: int, difference: Array) -> Iterator[Lo
 def adjusted_p(part: Sequence[LocalStatistic], family: Sequence[LocalStatistic]) -> float:
     """Return the p-value of the largest of some statistics of a kind among a family of several kinds.
 
-    It is the single step of Westfall and Young (1993) by the least p-value of the kinds: a kind of which a statistic is
-    often far out, such as a count of few, hides the others less than by the largest statistic of all. Of forty faults
-    in 150 against 150 photographs, 70 % were found and not 66 % (80 draws).
+    This is the single step of Westfall and Young (1993) for the smallest p-value of any kind. Counts of few samples are
+    often many deviations out. If the largest statistic of all kinds decided, such counts would hide other kinds: of
+    forty faults in 150 against 150 photographs, 66 % were found so, and 70 % by p-values (80 draws).
     """
     largest = {kind: _largest(own) for kind, own in _by_kind(family).items()}
     joined = np.max([_levels(own, own) for own in largest.values()], 0)

@@ -1,1 +1,1 @@
-"""Published protocols of a number, as cards: what is computed of which samples, against which reference."""
+"""Published protocols, as cards: each says which metric is computed, of which samples, and against which reference."""
