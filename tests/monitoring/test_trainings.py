@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.cli.verbs.monitor import steps_of_one
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.monitoring.pages.charts import UnitOfThing
 from finc_eval.monitoring.trainings.scan import scan_p_values
-from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of, steps_of_one
+from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of
 
 
 def training(seed, change=lambda step, rows: rows, steps=range(0, 800, 100), n=64):
