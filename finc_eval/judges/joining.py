@@ -12,6 +12,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.words import join_words
 from finc_eval.judges.sample_scores import SampleScores
 from finc_eval.judges.tables import SCORE
+from finc_eval.judges.weighting import Weighting
 
 Key = tuple[str, str, str]
 
@@ -140,5 +141,14 @@ def _joined(
         has_names=all(table.has_names for table in tables),
         known=frozenset[str]().union(*(table.known for table in tables)),
         stated={judge: value for judge, value in stated if judge in alone},
+        weighted={judge: rule for judge in judges if (rule := _joined_rule(judge, tables, rows, n)) is not None},
+        is_numbered=all(table.is_numbered for table in tables),
         notes=tuple(note for table in tables for note in table.notes),
     )
+
+
+def _joined_rule(judge: str, tables: Sequence[SampleScores], rows: Sequence[np.ndarray], n: int) -> Weighting | None:
+    """Return the rule of a judge over all samples, if all tables that have the judge have the same rule."""
+    having = [number for number, table in enumerate(tables) if judge in table.judges]
+    rules = [tables[number].weighted[judge] for number in having if judge in tables[number].weighted]
+    return Weighting.joined(rules, [rows[number] for number in having], n) if len(rules) == len(having) else None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from finc_eval.judges.weighting import Weighting
 
 Array = NDArray[np.float64]
 
@@ -25,6 +28,8 @@ class SampleScores:
     has_names: bool = True  # whether ids name samples; False for ids that a layout makes from prompts
     known: frozenset[str] = frozenset()  # judges that are known to be judges, by the layout or because they were named
     stated: dict[str, float] = field(default_factory=dict)  # what the file states for the whole model, by judge
+    weighted: dict[str, Weighting] = field(default_factory=dict)  # rule of a benchmark by judge, of the n samples
+    is_numbered: bool = False  # whether ids are the last numbers of the names of samples
     unnamed: str = ""  # path of a table whose judge has no name
     notes: tuple[str, ...] = ()  # what to know of the table
 
@@ -39,3 +44,18 @@ class SampleScores:
         ids = self.ids if self.has_ids else ("",) * self.n
         prompts = self.prompts if self.has_prompts else ("",) * self.n
         return [*zip(ids, prompts, self.seeds or ("",) * self.n, strict=True)]
+
+    def reported(self, judge: str) -> float | None:
+        """Return what the file states of the model by a judge, or what the rule of its benchmark gives, if any."""
+        if judge in self.stated or judge not in self.weighted:
+            return self.stated.get(judge)
+        number = self.weighted[judge].number(self.judges[judge])
+        return number if np.isfinite(number) else None
+
+
+def rules_of(judge: str, scores: Mapping[str, SampleScores], models: Iterable[str]) -> dict[str, Weighting]:
+    """Return how benchmarks sum the scores of models by a judge; {} unless that is known of all that have the judge."""
+    having = [name for name in models if judge in scores[name].judges]
+    if not all(judge in scores[name].weighted for name in having):
+        return {}
+    return {name: scores[name].weighted[judge] for name in having}

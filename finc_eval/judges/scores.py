@@ -18,7 +18,8 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.columns_in import Columns
 from finc_eval.core.words import join_words, plural, quote
 from finc_eval.judges.joining import join_tables, name_unnamed
-from finc_eval.judges.layouts import EXPECTED, MAX_SCORE, Scored, score_in, scored
+from finc_eval.judges.layouts.known import EXPECTED, scored
+from finc_eval.judges.layouts.scored import MAX_SCORE, Scored, score_in
 from finc_eval.judges.sample_scores import Array, SampleScores
 from finc_eval.judges.tables import NamedColumns, find_column, is_number, number_of, read_table, shown, text_of
 from finc_eval.samples.metadata import LABEL_KEYS, NAME_KEYS, PROMPT_KEYS
@@ -144,9 +145,7 @@ def scores_in(
     if not judges:
         raise _without_judge(columns, [other for other in columns if other not in (key, text, seed)], name)
     n = len(next(iter(columns.values())))
-    ids, prompts, seeds = (
-        [*map(text_of, columns[head])] if head is not None else [""] * n for head in (key, text, seed)
-    )
+    ids, prompts, seeds = ([*map(text_of, columns[head])] if head else [""] * n for head in (key, text, seed))
     has_ids = any(ids)
     _check_once(name, ids, prompts, seeds, has_ids)
     named = [id or str(number) for number, id in enumerate(ids)]
@@ -162,6 +161,8 @@ def scores_in(
         has_names=layout.has_names,
         known=frozenset(layout.judges or ()),
         stated=layout.stated,
+        weighted=layout.weighted,
+        is_numbered=layout.is_numbered,
         notes=tuple(notes),
     )
 
@@ -270,3 +271,15 @@ def match_ids(scored: Sequence[str], samples: Iterable[str]) -> NDArray[np.int64
         if (found >= 0).any():
             return found
     return np.full(len(scored), -1)
+
+
+def match_numbers(numbers: Sequence[str], samples: Iterable[str]) -> NDArray[np.int64]:
+    """Return the row of the set whose name ends with each number, such as "a cat_000007.png" with 7; −1 for none.
+
+    Numbers that several names end with are of none of them.
+    """
+    ends = [re.search(r"\d+$", _stem(name)) for name in samples]
+    found = [-1 if end is None else int(end[0]) for end in ends]
+    count = Counter(found)
+    row_of = {number: row for row, number in enumerate(found) if count[number] == 1}
+    return np.array([row_of.get(int(n), -1) if n.isdecimal() else -1 for n in numbers], np.int64)

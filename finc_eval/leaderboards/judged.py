@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
@@ -21,18 +21,20 @@ from finc_eval.judges.bradley_terry import Spread, StrengthFit
 from finc_eval.judges.choosing import choose_judges
 from finc_eval.judges.covariates import read_covariates, strengths_at_equal
 from finc_eval.judges.dividing import Dividing
-from finc_eval.judges.doubts import say_direction, say_doubts, say_stated
+from finc_eval.judges.doubts import say_direction, say_doubts, say_prompts, say_rules, say_stated
+from finc_eval.judges.gains import gains_of
 from finc_eval.judges.judged_samples import rows_in, say_missing, with_prompts
-from finc_eval.judges.layouts import Scored
-from finc_eval.judges.paired import Array, Integers, Means, floor_of_shares, mean_scores
-from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts, without_twins
+from finc_eval.judges.layouts.scored import Scored
+from finc_eval.judges.paired import Array, Integers, Means, mean_scores
+from finc_eval.judges.parts import Division, JudgedPart, find_parts
 from finc_eval.judges.power import MarginPlan, plan
 from finc_eval.judges.prediction_powered import CorrectedMeans, corrected_means, labeled_models, say_correction
-from finc_eval.judges.sample_scores import SampleScores
+from finc_eval.judges.sample_scores import SampleScores, rules_of
 from finc_eval.judges.scores import is_several, read_scores, scores_in
 from finc_eval.judges.strengths import VOTES, Strengths
 from finc_eval.judges.tables import is_file
 from finc_eval.judges.votes import read_votes
+from finc_eval.judges.weighting import Weighting, bounds_of
 from finc_eval.leaderboards.columns import SHARES, Column
 from finc_eval.leaderboards.ranks import model_estimate
 from finc_eval.leaderboards.reference import BoardReference
@@ -168,7 +170,8 @@ class Judgments:
     def results(self, seed: int) -> JudgmentResults:
         """Return the columns of the board, and what else scores and votes say."""
         made = JudgmentResults(notes=[*self.notes])
-        made.remarks += [*self.remarks, *say_direction(self.judges, self.lower), *say_doubts(self.scores)]
+        undirected = [judge for judge in self.judges if not rules_of(judge, self.scores, self.scores)]
+        made.remarks += [*self.remarks, *say_direction(undirected, self.lower), *say_doubts(self.scores)]
         if self.votes is not None:
             _add_votes(made, self, self.votes, seed)
         for judge in self.judges:
@@ -267,44 +270,70 @@ def _of_strengths(names: Sequence[str], fit: StrengthFit, spread: Spread) -> dic
 
 
 def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int) -> None:
-    kept = {
-        name: np.flatnonzero(np.isfinite(table.judges[judge]))
-        for name, table in judged.scores.items()
-        if judge in table.judges and np.isfinite(table.judges[judge]).any()
+    made.stated[judge] = {
+        name: number for name, table in judged.scores.items() if (number := table.reported(judge)) is not None
     }
+    kept, reasons = _scored_models(judged, judge)
+    made.notes += [f"{name} is not ranked by {judge}: {reason}" for name, reason in reasons.items()] if kept else []
     values = {name: judged.scores[name].judges[judge][rows] for name, rows in kept.items()}
     prompts = {name: [judged.scores[name].prompts[row] for row in rows] for name, rows in kept.items()}
-    reasons = {name: NO_SCORES for name in judged.models if name not in kept}
-    for name in [name for name, texts in prompts.items() if len({*texts}) < 2]:
-        reasons[name] = f"its scores are of {plural(len({*prompts[name]}), 'prompt')}, and an interval needs two"
-        for by_model in (kept, values, prompts):
-            del by_model[name]
-    made.stated[judge] = {name: table.stated[judge] for name, table in judged.scores.items() if judge in table.stated}
+    rules = {name: rule.at(kept[name]) for name, rule in rules_of(judge, judged.scores, kept).items()}
     better = judge not in judged.lower
-    said = "higher" if better else "lower"
-    signature = Signature(_plain(judge), (("prompts", "0"), ("better", said)))
-    title = f"mean of {judge} over prompts"
-    if not kept:
-        made.columns.append(Column(judge, title, better, signature, (-inf, inf), {}, {}, reasons))
+    means = mean_scores(values, prompts, rules or None) if kept else None
+    made.columns.append(_score_column(judge, better, means, bounds_of(values, rules), rules, reasons))
+    if means is None:
         return
-    means = made.means[judge] = mean_scores(values, prompts)
-    floors = floor_of_shares(means)
-    bounds = (0.0, 1.0) if _are_answers(values) else (-inf, inf)
-    estimates = _estimates(means.models, means.values, means.influences, means.degrees, floors)
-    signature = Signature(_plain(judge), (("prompts", "/".join(map(str, means.prompts))), ("better", said)))
-    made.columns.append(Column(judge, title, better, signature, bounds, estimates, {}, reasons))
-    made.notes += [f"{name} is not ranked by {judge}: {reason}" for name, reason in reasons.items()]
-    made.remarks += say_stated(judge, dict(zip(means.models, means.values.tolist(), strict=True)), made.stated[judge])
+    made.means[judge] = means
+    ours = dict(zip(means.models, means.values.tolist(), strict=True))
+    made.remarks += [*say_stated(judge, ours, made.stated[judge], rules), *say_rules(judge, rules)]
     if any(table.has_prompts for table in judged.scores.values()) or means.is_paired:
-        made.notes += _say_prompts(judge, means, prompts)
-    made.parts += find_parts(judge, *_gains(judged, means, kept, prompts, judge), seed)
-    sign = 1.0 if better else -1.0
+        made.notes += say_prompts(judge, means, prompts, bool(rules))
+    divided = {
+        name: {by: parts.at(rows) for by, parts in judged.divisions.get(name, {}).items()}
+        for name, rows in kept.items()
+    }
+    made.parts += find_parts(judge, *gains_of(means, values, prompts, divided, better), seed)
     if len(means.models) > 1:
-        covariance = means.covariance + np.diag(floors)
+        worth = means.values if better else -means.values
+        covariance = means.covariance + np.diag(means.floors)
         of_seeds = means if means.is_paired else None
-        made.plans += plan(
-            judge, means.models, sign * means.values, covariance, "prompts", min(means.prompts), of_seeds
-        )
+        made.plans += plan(judge, means.models, worth, covariance, "prompts", min(means.prompts), of_seeds)
+
+
+def _scored_models(judged: Judgments, judge: str) -> tuple[dict[str, Integers], dict[str, str]]:
+    """Return the rows with a score of each model that has enough of them, and the reasons of the others."""
+    kept, reasons = dict[str, Integers](), dict[str, str]()
+    for name in judged.models:
+        table = judged.scores.get(name)
+        rows = np.flatnonzero(np.isfinite(table.judges[judge])) if table and judge in table.judges else np.zeros(0, int)
+        prompts = {table.prompts[row] for row in rows} if table else set()
+        if not len(rows):
+            reasons[name] = NO_SCORES
+        elif len(prompts) < 2:
+            reasons[name] = f"its scores are of {plural(len(prompts), 'prompt')}, and an interval needs two"
+        else:
+            kept[name] = rows
+    return kept, reasons
+
+
+def _score_column(
+    judge: str,
+    better: bool,
+    means: Means | None,
+    bounds: tuple[float, float],
+    rules: Mapping[str, Weighting],
+    reasons: Mapping[str, str],
+) -> Column:
+    """Return the column of the means of models by a judge; of no model without means."""
+    names = list(dict.fromkeys(rule.rule for rule in rules.values()))
+    prompts = "0" if means is None else "/".join(map(str, means.prompts))
+    fields = [("prompts", prompts), ("better", "higher" if better else "lower")]
+    fields += [("rule", _plain("/".join(names)))] * bool(rules)
+    title = f"{judge} as its benchmark prints it ({join_words(names)})" if rules else f"mean of {judge} over prompts"
+    estimates = (
+        {} if means is None else _estimates(means.models, means.values, means.influences, means.degrees, means.floors)
+    )
+    return Column(judge, title, better, Signature(_plain(judge), tuple(fields)), bounds, estimates, {}, dict(reasons))
 
 
 def _add_labels(made: JudgmentResults, judged: Judgments, key: str, label: str, judge: str) -> None:
@@ -329,11 +358,6 @@ def _plain(name: str) -> str:
     return name.replace("|", "/").replace(":", "/")
 
 
-def _are_answers(values: Mapping[str, Array]) -> bool:
-    """Return whether scores are zeros and ones, so that their means are shares."""
-    return all(bool(np.isin(value, (0.0, 1.0)).all()) for value in values.values())
-
-
 def _estimates(
     names: Sequence[str], values: Array, influences: Array, degrees: float, floors: Array | None = None
 ) -> dict[str, list[Estimate]]:
@@ -343,50 +367,3 @@ def _estimates(
         least = 0.0 if floors is None else float(floors[place])
         found[name] = [model_estimate(float(values[place]), least, influences[place], degrees=degrees)]
     return found
-
-
-def _say_prompts(judge: str, means: Means, prompts: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield what to know of prompts that not all models have."""
-    known = {name: {*texts} for name, texts in prompts.items()}
-    every = set().union(*known.values())
-    lacking = {name: len(every - texts) for name, texts in known.items() if every - texts}
-    if not lacking or len(known) < 2:
-        return
-    if means.is_paired:
-        who = join_words([f"{name} lacks {count:,}" for name, count in lacking.items()])
-        yield f"{judge}: of {len(every):,} prompts, {who}; means are over the {means.prompts[0]:,} that all models have"
-    else:
-        shared = len(set.intersection(*known.values()))
-        yield (
-            f"{judge}: models share {shared:,} of {len(every):,} prompts, so that each has the mean of its own, and "
-            "easier prompts count for a model"
-        )
-
-
-def _gains(
-    judged: Judgments, means: Means, kept: Mapping[str, Integers], prompts: Mapping[str, Sequence[str]], judge: str
-) -> tuple[list[Gains], list[str]]:
-    """Return the gains of models over the others, and of parts over others whatever the model; and the prompts."""
-    names = sorted({prompt for texts in prompts.values() for prompt in texts})
-    number = {name: place for place, name in enumerate(names)}
-    gains, level = [], []
-    for place, model in enumerate(means.models):
-        block = np.array([number[prompt] for prompt in prompts[model]], np.int64)
-        values = judged.scores[model].judges[judge][kept[model]]
-        division = {by: parts.at(kept[model]) for by, parts in judged.divisions.get(model, {}).items()}
-        level.append(Gains("", values - values.mean(), block, division))
-        if len(means.models) < 2:
-            continue
-        others = np.delete(np.arange(len(means.models)), place)
-        if means.is_paired:
-            inside = np.isfinite(means.table[place, block])
-            against = means.table[others].mean(0)[block]
-        else:
-            inside, against = np.ones(len(block), bool), np.full(len(block), means.values[others].mean())
-        rows = np.flatnonzero(inside)
-        of_rows = {by: parts.at(rows) for by, parts in division.items()}
-        gains.append(Gains(model, (values - against)[rows], block[rows], of_rows))
-    shared = {by: Division.joined([gain.divisions[by] for gain in level]) for by in level[0].divisions}
-    every = np.concatenate([gain.values for gain in level]), np.concatenate([gain.prompt for gain in level])
-    better = means.values.argmax() if judge not in judged.lower else means.values.argmin()
-    return [*without_twins(gains, int(better)), Gains("", *every, shared)], names

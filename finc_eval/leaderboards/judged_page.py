@@ -170,7 +170,8 @@ def _reported_table(board: Leaderboard) -> TextTable:
     ]
     legend = (
         "“Stated” is the number that a benchmark's own file has for the model, or that its own rule gives, such as "
-        "GenEval's mean of its tasks. “Here” is the mean over prompts, which has an interval and ranks."
+        "GenEval's mean of its tasks. “Here” is the number that has an interval and ranks. They are equal, or "
+        "a warning says why not."
     )
     return TextTable("Scores as benchmarks state them", ["Score", "Model", "Here", "Stated"], rows, legend=legend)
 

@@ -11,6 +11,7 @@ from finc_eval.judges.parts import Division, Gains, _compare, find_parts
 from finc_eval.judges.sample_scores import SampleScores
 from finc_eval.judges.strengths import Strengths
 from finc_eval.judges.votes import Votes
+from finc_eval.judges.weighting import Weighting
 from finc_eval.leaderboards.judged import Judgments
 from finc_eval.leaderboards.judged_board import _at_equal
 
@@ -98,6 +99,37 @@ def models_by_scores(rng, qualities, prompts, seeds=1, shared=True, right=False,
         yield Drawn("ScoreStanding.interval", one.value, one.interval, worth[name])
     yield from drawn_ranks("ScoreStanding.rank_set", {key: one.rank_set for key, one in standings.items()}, worth)
     yield from drawn_p_values(criterion, worth, clear)
+
+
+def ruled(values, prompt, weights, tasks=()):
+    """Return the interval of a number that a benchmark makes of the samples of one model."""
+    ids = tuple(map(str, range(len(values))))
+    texts = tuple(map(str, prompt))
+    rule = Weighting("rule", weights, tasks, (0.0, 1.0))
+    table = SampleScores("m", {"judge": values}, ids, texts, True, True, weighted={"judge": rule})
+    (column,) = judged({"m": table}).columns
+    return column.estimates["m"]
+
+
+def mean_of_tasks(rng, tasks, prompts, images):
+    """Right and wrong images of tasks of unlike size and difficulty: GenEval's number."""
+    rates, sizes = np.linspace(0.95, 0.2, tasks), prompts + 5 * np.arange(tasks)
+    task = np.repeat(np.arange(tasks), sizes)
+    chance = rng.beta(3 * rates[task], 3 * (1 - rates[task]))
+    right = (rng.random((len(task), images)) < chance[:, None]).astype(float).ravel()
+    names = tuple(f"t{one}" for one in np.repeat(task, images))
+    found = ruled(right, np.repeat(np.arange(len(task)), images), np.ones(len(right)), names)
+    yield Drawn("ScoreStanding.interval", found.value, found.interval, float(rates.mean()), of="tasks")
+
+
+def by_frames(rng, prompts, videos):
+    """Shares of right frames of videos of 8 and 64 frames, of which the long ones are worse: VBench's number."""
+    frames = rng.choice([8, 64], (prompts, videos))
+    rate = np.where(frames == 8, 0.8, 0.5)
+    chance = np.clip(rate + rng.uniform(-0.2, 0.2, (prompts, 1)), 0, 1)
+    share = rng.binomial(frames, rng.beta(6 * chance, 6 * (1 - chance))) / frames
+    found = ruled(share.ravel(), np.repeat(np.arange(prompts), videos), frames.ravel().astype(float))
+    yield Drawn("ScoreStanding.interval", found.value, found.interval, (8 * 0.8 + 64 * 0.5) / 72, of="frames")
 
 
 def plans(rng, models, prompts, seeds, by):
@@ -267,6 +299,22 @@ DESIGNS = (
         partial(models_by_scores, qualities=(0.97, 0.94, 0.97), prompts=200, right=True),
         300,
         8,
+    ),
+    Design(
+        "six tasks of 10 to 35 prompts, four images",
+        "clustered",
+        ("ScoreStanding.interval",),
+        partial(mean_of_tasks, tasks=6, prompts=10, images=4),
+        1000,
+        40,
+    ),
+    Design(
+        "24 prompts of five videos, weighed by frames",
+        "clustered",
+        ("ScoreStanding.interval",),
+        partial(by_frames, prompts=24, videos=5),
+        1000,
+        40,
     ),
     Design(
         "plans of scores",

@@ -8,7 +8,7 @@ from scipy import stats
 
 from finc_eval.judges import bradley_terry as bt
 from finc_eval.judges import parts as judged
-from finc_eval.judges.paired import floor_of_shares, mean_scores
+from finc_eval.judges.paired import mean_scores
 from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts
 from finc_eval.judges.power import plan, reach
 from finc_eval.judges.strengths import Strengths, record_of
@@ -158,9 +158,9 @@ def test_models_that_share_half_of_the_prompts_are_paired(shared, is_paired):
 
 def test_answers_that_are_all_alike_have_the_variance_of_agresti_and_coull():
     right = mean_scores({"a": np.ones(10), "b": np.zeros(10), "c": np.arange(10) % 2.0}, {k: range(10) for k in "abc"})
-    assert floor_of_shares(right) == pytest.approx([12 / 14 * 2 / 14 / 14, 2 / 14 * 12 / 14 / 14, 0])
+    assert right.floors == pytest.approx([12 / 14 * 2 / 14 / 14, 2 / 14 * 12 / 14 / 14, 0])
     stars = mean_scores({"a": np.ones(10), "b": np.full(10, 5.0)}, {k: range(10) for k in "ab"})
-    assert floor_of_shares(stars).tolist() == [0, 0]
+    assert stars.floors.tolist() == [0, 0]
 
 
 def test_a_plan_has_the_prompts_and_seeds_that_bring_a_difference_to_the_reach():
