@@ -100,8 +100,8 @@ def say_missing(name: str, scores: SampleScores, rows: Integers, samples: Embedd
         return
     if scores.is_numbered and not scores.has_prompts:
         yield (
-            f"neither {scores.name} nor {name} has prompts, so that each image counts as a prompt: if a prompt has several "
-            "images, intervals are too narrow; give the set a column prompt"
+            f"neither {scores.name} nor {name} has prompts, so that each image counts as a prompt: if a prompt has "
+            "several images, intervals are too narrow; give the set a column prompt"
         )
     by_count: dict[int, list[str]] = {}
     for judge, values in scores.judges.items():

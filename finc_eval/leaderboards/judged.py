@@ -17,19 +17,25 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import check_columns
 from finc_eval.embeddings.needs import Known, needs_columns
 from finc_eval.estimates.estimate import Estimate
+from finc_eval.judges.asked_again import means_of
 from finc_eval.judges.bradley_terry import Spread, StrengthFit
 from finc_eval.judges.choosing import choose_judges
 from finc_eval.judges.covariates import read_covariates, strengths_at_equal
 from finc_eval.judges.dividing import Dividing
 from finc_eval.judges.doubts import say_direction, say_doubts, say_prompts, say_rules, say_stated
-from finc_eval.judges.gains import gains_of
 from finc_eval.judges.judged_samples import rows_in, say_missing, with_prompts
 from finc_eval.judges.layouts.scored import Scored
-from finc_eval.judges.paired import Array, Integers, Means, mean_scores
-from finc_eval.judges.parts import Division, JudgedPart, find_parts
+from finc_eval.judges.paired import Array, Integers, Means
+from finc_eval.judges.parts import Division, JudgedPart, find_parts, gains_of
 from finc_eval.judges.power import MarginPlan, plan
-from finc_eval.judges.prediction_powered import CorrectedMeans, corrected_means, labeled_models, say_correction
-from finc_eval.judges.sample_scores import SampleScores, rules_of
+from finc_eval.judges.prediction_powered import (
+    CorrectedMeans,
+    corrected_means,
+    labeled_models,
+    say_alone,
+    say_correction,
+)
+from finc_eval.judges.sample_scores import SampleScores, rules_of, version_of
 from finc_eval.judges.scores import is_several, read_scores, scores_in
 from finc_eval.judges.strengths import VOTES, Strengths
 from finc_eval.judges.tables import is_file
@@ -96,6 +102,9 @@ class Judgments:
         of_people = {} if labels is None else read_scores(labels, models)
         judged = cls(tuple(models), read, found, tuple(lower), columns, once, remarks=tuple(notes), labels=of_people)
         judged._check_names()
+        for tables in (read, of_people):
+            for judge in dict.fromkeys(judge for table in tables.values() for judge in table.judges):
+                version_of(judge, tables)  # refuses unlike ones before the work
         return judged
 
     @property
@@ -278,9 +287,10 @@ def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int)
     values = {name: judged.scores[name].judges[judge][rows] for name, rows in kept.items()}
     prompts = {name: [judged.scores[name].prompts[row] for row in rows] for name, rows in kept.items()}
     rules = {name: rule.at(kept[name]) for name, rule in rules_of(judge, judged.scores, kept).items()}
-    better = judge not in judged.lower
-    means = mean_scores(values, prompts, rules or None) if kept else None
-    made.columns.append(_score_column(judge, better, means, bounds_of(values, rules), rules, reasons))
+    better, version = judge not in judged.lower, version_of(judge, judged.scores)
+    means, asked = means_of(judge, judged.scores, kept, rules) if kept else (None, [])
+    made.remarks += asked
+    made.columns.append(_score_column(judge, better, means, bounds_of(values, rules), rules, version, reasons))
     if means is None:
         return
     made.means[judge] = means
@@ -322,13 +332,14 @@ def _score_column(
     means: Means | None,
     bounds: tuple[float, float],
     rules: Mapping[str, Weighting],
+    version: str,
     reasons: Mapping[str, str],
 ) -> Column:
     """Return the column of the means of models by a judge; of no model without means."""
     names = list(dict.fromkeys(rule.rule for rule in rules.values()))
     prompts = "0" if means is None else "/".join(map(str, means.prompts))
     fields = [("prompts", prompts), ("better", "higher" if better else "lower")]
-    fields += [("rule", _plain("/".join(names)))] * bool(rules)
+    fields += [("rule", _plain("/".join(names)))] * bool(rules) + [("version", _plain(version))] * bool(version)
     title = f"{judge} as its benchmark prints it ({join_words(names)})" if rules else f"mean of {judge} over prompts"
     estimates = (
         {} if means is None else _estimates(means.models, means.values, means.influences, means.degrees, means.floors)
@@ -345,12 +356,15 @@ def _add_labels(made: JudgmentResults, judged: Judgments, key: str, label: str, 
     fields = ("prompts", numbers or "0"), ("better", "higher" if better else "lower")
     means = corrected_means(labeled) if labeled else None
     estimates = {} if means is None else _estimates(means.models, means.values, means.influences, means.degrees)
-    signature = Signature(_plain(key), fields)
+    versions = version_of(judge, judged.scores), version_of(label, judged.labels)
+    named = [(name, _plain(text)) for name, text in zip(("version", "people"), versions, strict=True) if text]
+    signature = Signature(_plain(key), (*fields, *named))
     made.columns.append(Column(key, title, better, signature, (-inf, inf), estimates, {}, reasons))
     made.notes += [f"{name} is not ranked by {key}: {reason}" for name, reason in reasons.items()]
     if means is not None:
         made.corrected[key] = means
         made.remarks.append(say_correction(means, label, judge, better == (judge not in judged.lower)))
+    made.remarks += say_alone(key, reasons, judge) if len(labeled) == 1 else []
 
 
 def _plain(name: str) -> str:

@@ -28,7 +28,7 @@ def first_by_judges(board: Leaderboard) -> str:
     parts = []
     for key in judges_of(board):
         criterion = board.criterion(key)
-        if criterion.groups:
+        if len(criterion.names) > 1:
             first, *tied = criterion.groups[0]
             alike = f" (not surely before {join_words(tied)})" if tied else ""
             parts.append(f"{first}{alike} by {key}")

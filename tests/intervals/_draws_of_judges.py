@@ -1,5 +1,6 @@
 """Designs of scores by judges and of votes: means, strengths, ranks, covariates, parts, and plans of what decides."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -130,6 +131,22 @@ def by_frames(rng, prompts, videos):
     share = rng.binomial(frames, rng.beta(6 * chance, 6 * (1 - chance))) / frames
     found = ruled(share.ravel(), np.repeat(np.arange(prompts), videos), frames.ravel().astype(float))
     yield Drawn("ScoreStanding.interval", found.value, found.interval, (8 * 0.8 + 64 * 0.5) / 72, of="frames")
+
+
+def asked_again(rng, prompts, repeats, of_repeats, noise):
+    """Two models that a judge scored several times; all scores of a repeat may be higher together."""
+    names = tuple(f"r{one}" for one in range(repeats))
+    shift, scores = rng.normal(0, of_repeats, (repeats, 1)), {}
+    of_prompts = rng.normal(0, 0.5, prompts)
+    for model in ("m0", "m1"):
+        found = of_prompts + rng.normal(0, 0.5, prompts) + shift + rng.normal(0, noise, (repeats, prompts))
+        table = table_of(model, found.mean(0)[:, None], range(prompts))
+        scores[model] = replace(table, repeats={"judge": found}, repeat_names=names)
+    (column,) = judged(scores).columns
+    criterion, standings = ranked(column, scores)
+    for one in standings.values():
+        yield Drawn("ScoreStanding.interval", one.value, one.interval, 0.0, of="asked again")
+    yield from drawn_p_values(criterion, dict.fromkeys(scores, 0.0), 1.0, of="asked again")
 
 
 def plans(rng, models, prompts, seeds, by):
@@ -314,6 +331,14 @@ DESIGNS = (
         ("ScoreStanding.interval",),
         partial(by_frames, prompts=24, videos=5),
         1000,
+        40,
+    ),
+    Design(
+        "two models scored three times, each time otherwise",
+        "clustered",
+        ("ScoreStanding.interval", "Criterion.p_values"),
+        partial(asked_again, prompts=40, repeats=3, of_repeats=0.1, noise=0.7),
+        600,
         40,
     ),
     Design(

@@ -57,8 +57,9 @@ def is_image_reward(table: NamedColumns) -> bool:
 
 def read_image_reward(table: NamedColumns) -> Scored:
     """Return the rewards of images; the benchmark prints the mean over the rows, which are prompts, of their means."""
-    judge = PurePosixPath(table.name).name.partition("-benchmark-")[0].lower()
-    judge = judge if judge in IMAGE_REWARD_SCORES else "image_reward"
+    named = PurePosixPath(table.name).name.partition("-benchmark-")[0].lower()
+    judge = named if named in IMAGE_REWARD_SCORES else "image_reward"
+    version = named.partition("imagereward-")[2]
     rows, weights = list[dict[str, object]](), list[float]()
     for number, record in enumerate(table.rows()):
         images = [*_rewards(record, table.place(number))]
@@ -72,6 +73,7 @@ def read_image_reward(table: NamedColumns) -> Scored:
         (judge,),
         {judge: float(np.mean(known))} if known and len(known) == len(means) else {},
         has_names=False,
+        versions={judge: version} if version else {},
         weighted={judge: rule},
     )
 

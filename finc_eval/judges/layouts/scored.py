@@ -29,6 +29,7 @@ class Scored:
         stated: number that the file states for the whole model, by judge.
         has_names: whether ids are names of samples; False if the layout has none, and ids are made from prompts.
         is_numbered: whether ids are the last numbers of the names of samples.
+        versions: version of a judge, as the file says, by judge.
         weighted: how the benchmark makes its number of a judge, by judge; higher is better by each of these.
     """
 
@@ -37,6 +38,7 @@ class Scored:
     stated: dict[str, float] = field(default_factory=dict)
     has_names: bool = True
     is_numbered: bool = False
+    versions: dict[str, str] = field(default_factory=dict)
     weighted: dict[str, Weighting] = field(default_factory=dict)
 
 
