@@ -139,7 +139,7 @@ def with_repeats(means: Means, repeats: Mapping[str, RepeatedScores]) -> tuple[M
     values, vectors = np.linalg.eigh(added)
     influences = np.hstack([means.influences, wider * vectors * np.sqrt(values.clip(0))])
     share = (parts[1] + float(np.trace(rest))) / sum(parts) if sum(parts) else 0.0
-    return replace(means, influences=influences), min(share, 1.0)
+    return replace(means, influences=influences, fixed=wider**2 * added), min(share, 1.0)
 
 
 def _moved(values: Array, block: Integers, b: int) -> Array:

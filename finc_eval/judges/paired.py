@@ -37,6 +37,7 @@ class Means:
     table: Array  # mean score of each model and prompt, shape (p, b); NaN where a model lacks the prompt
     within: float  # mean variance of samples of one prompt and model; NaN if no prompt has two samples
     seeds: float  # mean number of samples of a prompt and model
+    fixed: Array  # part of the covariance that more prompts do not shrink, (p, p)
     floors: Array  # least variance of each mean besides its influences, shape (p,): see `floor_of_shares`
 
     @property
@@ -85,6 +86,7 @@ def mean_scores(
         table=np.where(kept, table, np.nan),
         within=within,
         seeds=seeds,
+        fixed=np.zeros((len(models), len(models))),
         floors=floors,
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 from finc_eval.core.errors import DataError
 from finc_eval.core.words import figure, join_words, plural
 from finc_eval.judges.paired import Array
+from finc_eval.judges.power import MarginPlan, plan
 from finc_eval.judges.sample_scores import SampleScores
 from finc_eval.judges.scores import match_ids
 from finc_eval.numerics.families import level_of_each
@@ -168,6 +169,20 @@ def corrected_means(labeled: Mapping[str, Labeled]) -> CorrectedMeans:
             at = [place[name] for name in known.other_prompts]
             of_others[row, at] = weight * distances / np.sqrt(others * (others - 1))
     return CorrectedMeans(dict(labeled), values, of_labels, of_others, weights)
+
+
+def plan_labels(key: str, means: CorrectedMeans, better: bool) -> tuple[MarginPlan, ...]:
+    """Plan how many labeled prompts of each model decide the margins of neighbors; none for a single model.
+
+    More labels leave the error of scores of other prompts as it is, and there are as many labels as prompts at most.
+    """
+    if len(means.models) < 2:
+        return ()
+    shrinks = means.of_labels @ means.of_labels.T
+    most = min(len(known.labels) + len(known.others) for known in means.known.values())
+    values = means.values if better else -means.values
+    fixed = means.influences @ means.influences.T - shrinks
+    return plan(key, means.models, values, shrinks, "labels", min(means.labeled), fixed=fixed, most=most + 1)
 
 
 def say_correction(means: CorrectedMeans, label: str, judge: str, is_alike: bool) -> str:

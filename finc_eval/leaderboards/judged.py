@@ -32,6 +32,7 @@ from finc_eval.judges.prediction_powered import (
     CorrectedMeans,
     corrected_means,
     labeled_models,
+    plan_labels,
     say_alone,
     say_correction,
 )
@@ -305,9 +306,10 @@ def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int)
     made.parts += find_parts(judge, *gains_of(means, values, prompts, divided, better), seed)
     if len(means.models) > 1:
         worth = means.values if better else -means.values
-        covariance = means.covariance + np.diag(means.floors)
+        covariance = means.covariance - means.fixed + np.diag(means.floors)
         of_seeds = means if means.is_paired else None
-        made.plans += plan(judge, means.models, worth, covariance, "prompts", min(means.prompts), of_seeds)
+        have = min(means.prompts)
+        made.plans += plan(judge, means.models, worth, covariance, "prompts", have, of_seeds, means.fixed)
 
 
 def _scored_models(judged: Judgments, judge: str) -> tuple[dict[str, Integers], dict[str, str]]:
@@ -364,6 +366,7 @@ def _add_labels(made: JudgmentResults, judged: Judgments, key: str, label: str, 
     if means is not None:
         made.corrected[key] = means
         made.remarks.append(say_correction(means, label, judge, better == (judge not in judged.lower)))
+        made.plans += plan_labels(key, means, better)
     made.remarks += say_alone(key, reasons, judge) if len(labeled) == 1 else []
 
 

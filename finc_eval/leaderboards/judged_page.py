@@ -104,7 +104,8 @@ def judge_details(board: Leaderboard) -> list[str]:
     found += [at_equal(board)] * bool(at_equal(board)) + [
         _covariate_sentence(covariate) for covariate in board.covariates
     ]
-    return [*found, *contradictions(board), *(part_sentence(board, part) for part in board.parts)]
+    planned = [margin.sentence for margin in board.plan]
+    return [*found, *contradictions(board), *(part_sentence(board, part) for part in board.parts), *planned]
 
 
 def part_sentence(board: Leaderboard, part: JudgedPart) -> str:
@@ -206,7 +207,7 @@ def _parts_table(board: Leaderboard) -> TextTable:
 
 def _plan_table(board: Leaderboard) -> TextTable:
     """Return what decides the margins of neighbors."""
-    columns = ["By", "First", "Next", "Margin", "Detectable", "At hand", "Needed", "Seeds"]
+    columns = ["By", "First", "Next", "Margin", "Detectable", "At hand", "Needed", "More", "Seeds"]
     rows = [
         [
             margin.judge,
@@ -216,14 +217,15 @@ def _plan_table(board: Leaderboard) -> TextTable:
             gap_text(board.criterion(margin.judge), margin.detectable),
             f"{plural(margin.have, margin.unit[:-1])}",
             "–" if margin.needed is None else plural(margin.needed, margin.unit[:-1]),
+            "–" if margin.more is None else f"{margin.more:,}",
             "–" if margin.seeds is None else f"{margin.seeds:,}",
         ]
         for margin in board.plan
     ]
     legend = (
         "What decides each margin in 80 % of repetitions, among all pairs of the board: prompts or votes of "
-        "the same mix, or samples of each prompt at hand. “Detectable” is the margin that the data at hand "
-        "decides in 80 %."
+        "the same mix, labels of more of the prompts, or samples of each prompt at hand. “Detectable” is the margin "
+        "that the data at hand decides in 80 %."
     )
     return TextTable("What decides the margins", columns, rows, legend=legend)
 

@@ -198,8 +198,7 @@ def order_sentence(board: Leaderboard) -> str:
     names = join_words(others) if len(others) <= NOT_MANY else f"{len(others)} others"
     what = f", the {SHARES[main.key]}" if main.key in SHARES else ""
     by = f"by {main.key} alone{what}"
-    is_worst = len(board.rows) > 1 and next(iter(board.headline_parts), "") == f"fault of {first}"
-    if not is_worst:
+    if first not in [row.name for row in board.faulty[:1]]:
         tied = f"; {names} cannot be distinguished from it" if others else ""
         return f"{first} is first of {len(main.names)} models {by}{tied}."
     if others:

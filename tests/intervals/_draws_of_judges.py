@@ -157,18 +157,35 @@ def plans(rng, models, prompts, seeds, by):
         if by == "votes":
             votes = votes_of(rng, qualities, 600, prompts, 30)
             return judged({f"m{one}": empty(f"m{one}") for one in range(models)}, Strengths.of(votes))
+        if by == "labels":
+            scores, labels = labeled_models(rng, qualities, prompts)
+            return Judgments(tuple(scores), scores, None, (), labels=labels).results(0)
         return judged(scores_of_models(rng, qualities, prompts, seeds, True, False))
 
     def decides(gap):
         found = found_of((gap, *equal[1:]) if by != "votes" else (gap / 2, *([-gap / 2] * (models - 1))))
-        criterion, _ = ranked(found.columns[0], worth_of(equal))
+        criterion, _ = ranked(found.columns[-1], worth_of(equal))
         a, b = criterion.names.index("m0"), criterion.names.index("m1")
         return criterion.p_values[a][b]
 
-    size = found_of(equal).plans[0].detectable
+    size = found_of(equal).plans[-1].detectable
     number = "MarginPlan.detectable"
     yield Drawn(number, size, (0.0, 0.05), decides(size), of=f"all of it, {by}")
     yield Drawn(number, size, (0.05, 1.0), decides(0.45 * size), of=f"less than half of it, {by}")
+
+
+def labeled_models(rng, qualities, labels):
+    """Return scores of 600 samples of models by a judge, and labels of some of them."""
+    scores, people = {}, {}
+    for name, quality in worth_of(qualities).items():
+        values = rng.normal(quality, 1, 600)
+        scores[name] = table_of(name, (3 * values + rng.normal(0, 1, 600))[:, None], range(600))
+        some = rng.choice(600, labels, replace=False)
+        rating = values[some] + rng.normal(0, 0.5, labels)
+        prompts = tuple(f"p{one}" for one in some)
+        ids = tuple(f"{name}{one}" for one in some)
+        people[name] = SampleScores(name, {"rating": rating}, ids, prompts, True, True)
+    return scores, people
 
 
 def empty(name):
@@ -355,6 +372,14 @@ DESIGNS = (
         ("MarginPlan.detectable",),
         partial(plans, models=3, prompts=60, seeds=1, by="votes"),
         100,
+        0,
+    ),
+    Design(
+        "plans of labels",
+        "clustered",
+        ("MarginPlan.detectable",),
+        partial(plans, models=3, prompts=80, seeds=1, by="labels"),
+        200,
         0,
     ),
     Design(

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.judges.power import reach
 from finc_eval.judges.prediction_powered import MIN_LABELED, Labeled, corrected_means, say_correction
 from finc_eval.leaderboards.assemble import rank_column
 from finc_eval.leaderboards.judged import Judgments
@@ -206,3 +207,18 @@ def scale_said(scores_of):
 def test_a_sentence_says_whether_a_judge_ranks_and_whether_its_scale_is_that_of_people(scores_of, says, not_said):
     said = scale_said(scores_of)
     assert all(part in said for part in says) and not_said not in said
+
+
+def test_labels_are_planned_with_the_error_that_other_scores_leave(tables):
+    scores, labels = tables
+    results = Judgments.read(scores, None, ["one", "two"], (), labels=labels).results(0)
+    by_clip, by_people = results.plans
+    assert (by_clip.unit, by_people.unit, by_people.judge) == ("prompts", "labels", "rating by clip")
+    assert (by_people.first, by_people.have) == ("one", 60)
+    means = results.corrected["rating by clip"]
+    one, two = means.of_labels
+    rest = ((means.of_others[0] - means.of_others[1]) ** 2).sum()
+    at = ((one - two) ** 2).sum() * 60 / by_people.needed + rest
+    assert by_people.margin / np.sqrt(at) == pytest.approx(reach(2), rel=0.05)
+    board_of = Judgments.read(scores, None, ["one", "two"], (), labels={"one": labels["one"]}).results(0)
+    assert [plan.unit for plan in board_of.plans] == ["prompts"]

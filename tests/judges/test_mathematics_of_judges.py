@@ -194,6 +194,30 @@ def test_a_plan_has_the_prompts_and_seeds_that_bring_a_difference_to_the_reach()
 
 
 @pytest.mark.parametrize(
+    ("fixed", "most", "needed"),
+    [(0.0, 10**7, 314), (0.001, 10**7, 1460), (0.01, 10**7, None), (0.0, 300, None), (0.0, 315, 314)],
+)
+def test_more_units_leave_what_they_do_not_shrink(fixed, most, needed):
+    covariance, values = np.diag([0.004, 0.004]), np.array([0.1, 0.0])
+    (found,) = plan("j", ("a", "b"), values, covariance, "labels", 50, fixed=np.diag([fixed / 2] * 2), most=most)
+    distance = stats.norm.isf(0.025) + stats.norm.isf(0.2)
+    assert found.detectable == pytest.approx(distance * np.sqrt(0.008 + fixed))
+    assert found.needed == needed and found.more == (None if needed is None else needed - 50)
+    if needed is not None:
+        assert (
+            distance * np.sqrt(0.008 * 50 / needed + fixed)
+            <= 0.1
+            < distance * np.sqrt(0.008 * 50 / (needed - 1) + fixed)
+        )
+    assert ("more labels, the order of a and b" in found.sentence) == (needed is not None)
+
+
+def test_a_plan_of_what_is_at_hand_asks_for_no_more():
+    (found,) = plan("j", ("a", "b"), np.array([1.0, 0.0]), np.diag([0.004, 0.004]), "votes", 50)
+    assert found.needed < 50 and found.more == 0 and "50 votes at hand decide" in found.sentence
+
+
+@pytest.mark.parametrize(
     ("margin", "needed"),
     [(0.0, None), (1e-9, None), (reach(2), 2), (reach(2) / 1000, 1_000_000), (reach(2) / 4000, None)],
 )
