@@ -83,7 +83,7 @@ def plan(
 
     The error shrinks with the root of the number of units of the same kind: new prompts, or votes of new voters on new
     prompts in the same mix. The margin is that of the data at hand, which is not the true one: the planned number,
-    drawn again, decided in 72 to 87 % (`benchmarks/labels.py`).
+    drawn again, decided in 69 to 91 % (`benchmarks/labels.py`).
 
     Args:
         judge: name of the judge.

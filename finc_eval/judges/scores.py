@@ -22,7 +22,7 @@ from finc_eval.judges.joining import join_tables, name_unnamed
 from finc_eval.judges.layouts.known import EXPECTED, scored
 from finc_eval.judges.layouts.scored import MAX_SCORE, Scored, score_in
 from finc_eval.judges.sample_scores import Array, SampleScores
-from finc_eval.judges.tables import NamedColumns, find_column, is_number, number_of, read_table, shown, text_of
+from finc_eval.judges.tables import NamedColumns, find_column, is_file, is_number, number_of, read_table, shown, text_of
 from finc_eval.samples.metadata import LABEL_KEYS, NAME_KEYS, PROMPT_KEYS
 
 ID_KEYS = ("id", "sample_id", *NAME_KEYS, "image_path", "video_path")
@@ -59,6 +59,25 @@ def read_scores(source: object, models: Sequence[str], wanted: Sequence[str] = (
 def is_several(source: object) -> TypeGuard[Sequence[object]]:
     """Return whether scores are several tables: a list with a path in it, beside which are tables by model."""
     return isinstance(source, list | tuple) and any(isinstance(table, str | Path) for table in source)
+
+
+def columns_in(scores: object) -> tuple[str, ...]:
+    """Return scores that are names of columns; () for tables.
+
+    Raises:
+        UsageError: names of columns stand beside files.
+    """
+    is_text = isinstance(scores, str) and not (Path(scores).suffix or is_file(scores))
+    given = str(scores).split(",") if is_text else scores
+    if not isinstance(given, list | tuple) or not is_several(given):
+        return ()
+    names = [name.strip() for name in given if isinstance(name, str) and name.strip() and not is_file(name)]
+    if names and len(names) < len(given):
+        raise UsageError(
+            f"scores names {join_words(names)} beside files, and no file is called so: give files alone, or names of "
+            "columns of the sets alone"
+        )
+    return tuple(dict.fromkeys(names))
 
 
 def _read_part(source: object, models: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[str, SampleScores]]:

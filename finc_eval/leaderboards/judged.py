@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from pathlib import Path
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from finc_eval.judges.dividing import Dividing
 from finc_eval.judges.doubts import say_direction, say_doubts, say_prompts, say_rules, say_stated
 from finc_eval.judges.judged_samples import rows_in, say_missing, with_prompts
 from finc_eval.judges.layouts.scored import Scored
+from finc_eval.judges.layouts.vbench_totals import mean_totals, reported_total, totals_of
 from finc_eval.judges.paired import Array, Integers, Means
 from finc_eval.judges.parts import Division, JudgedPart, find_parts, gains_of
 from finc_eval.judges.power import MarginPlan, plan
@@ -37,9 +37,8 @@ from finc_eval.judges.prediction_powered import (
     say_correction,
 )
 from finc_eval.judges.sample_scores import SampleScores, rules_of, version_of
-from finc_eval.judges.scores import is_several, read_scores, scores_in
+from finc_eval.judges.scores import columns_in, read_scores, scores_in
 from finc_eval.judges.strengths import VOTES, Strengths
-from finc_eval.judges.tables import is_file
 from finc_eval.judges.votes import read_votes
 from finc_eval.judges.weighting import Weighting, bounds_of
 from finc_eval.leaderboards.columns import SHARES, Column
@@ -89,7 +88,7 @@ class Judgments:
             DataError: a table cannot be read.
         """
         _check_needed(scores, votes, lower, covariates, judges, labels)
-        columns, notes = _columns_of(scores), list[str]()
+        columns, notes = columns_in(scores), list[str]()
         read: Mapping[str, SampleScores] = {}
         if columns:
             _check_known("judges", judges, columns)
@@ -114,6 +113,11 @@ class Judgments:
         return (*self.columns, *dict.fromkeys(name for table in self.scores.values() for name in table.judges))
 
     @property
+    def totals(self) -> tuple[str, ...]:
+        """Scores that a benchmark makes of several judges."""
+        return tuple(key for key in totals_of(self.scores) if key not in self.judges)
+
+    @property
     def corrected(self) -> dict[str, tuple[str, str]]:
         """Key of each label that a judge predicts, with the names of both."""
         labels = dict.fromkeys(name for table in self.labels.values() for name in table.judges)
@@ -122,7 +126,7 @@ class Judgments:
     @property
     def keys(self) -> tuple[str, ...]:
         """Keys of the numbers that models are ranked by."""
-        return (*[VOTES] * (self.votes is not None), *self.judges, *self.corrected)
+        return (*[VOTES] * (self.votes is not None), *self.judges, *self.totals, *self.corrected)
 
     def _check_names(self) -> None:
         for name in (*self.judges, *self.corrected):
@@ -186,6 +190,8 @@ class Judgments:
             _add_votes(made, self, self.votes, seed)
         for judge in self.judges:
             _add_scores(made, self, judge, seed)
+        for key in self.totals:
+            _add_total(made, self, key)
         for key, (label, judge) in self.corrected.items():
             _add_labels(made, self, key, label, judge)
         return made
@@ -234,25 +240,6 @@ def _check_known(setting: str, names: Sequence[str], judges: Sequence[str]) -> N
             f"{setting} names {strange[0]!r}, which no scores have{did_you_mean(strange[0], judges)}: the judges are "
             f"{join_words(judges) or 'none'}"
         )
-
-
-def _columns_of(scores: object) -> tuple[str, ...]:
-    """Return scores that are names of columns; () for tables.
-
-    Raises:
-        UsageError: names of columns stand beside files.
-    """
-    is_text = isinstance(scores, str) and not (Path(scores).suffix or is_file(scores))
-    given = str(scores).split(",") if is_text else scores
-    if not isinstance(given, list | tuple) or not is_several(given):
-        return ()
-    names = [name.strip() for name in given if isinstance(name, str) and name.strip() and not is_file(name)]
-    if names and len(names) < len(given):
-        raise UsageError(
-            f"scores names {join_words(names)} beside files, and no file is called so: give files alone, or names of "
-            "columns of the sets alone"
-        )
-    return tuple(dict.fromkeys(names))
 
 
 def _add_votes(made: JudgmentResults, judged: Judgments, votes: Strengths, seed: int) -> None:
@@ -310,6 +297,22 @@ def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int)
         of_seeds = means if means.is_paired else None
         have = min(means.prompts)
         made.plans += plan(judge, means.models, worth, covariance, "prompts", have, of_seeds, means.fixed)
+
+
+def _add_total(made: JudgmentResults, judged: Judgments, key: str) -> None:
+    """Add a score that VBench makes of its dimensions, for the models that have scores."""
+    reasons = {name: NO_SCORES for name in judged.models if name not in judged.scores}
+    means = made.means[key] = mean_totals(key, judged.scores)
+    reported = {name: reported_total(key, table) for name, table in judged.scores.items()}
+    made.stated[key] = {name: number for name, number in reported.items() if number is not None}
+    rules = {name: Weighting.plain("VBench of its dimensions", 0) for name in judged.scores}
+    made.columns.append(_score_column(key, True, means, (-inf, inf), rules, "", reasons))
+    made.remarks += say_stated(
+        key, dict(zip(means.models, means.values.tolist(), strict=True)), made.stated[key], rules
+    )
+    if len(means.models) > 1:
+        covariance = means.covariance + np.diag(means.floors)
+        made.plans += plan(key, means.models, means.values, covariance, "prompts", min(means.prompts))
 
 
 def _scored_models(judged: Judgments, judge: str) -> tuple[dict[str, Integers], dict[str, str]]:

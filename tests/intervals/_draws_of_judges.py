@@ -8,6 +8,7 @@ from _law import Design, Drawn, Holds, NoClaim, PValue
 from _ranked import drawn_p_values, drawn_ranks, ranked
 
 from finc_eval.judges.covariates import Covariate, strengths_at_equal
+from finc_eval.judges.layouts.vbench_totals import QUALITY, SEMANTIC
 from finc_eval.judges.parts import Division, Gains, _compare, find_parts
 from finc_eval.judges.sample_scores import SampleScores
 from finc_eval.judges.strengths import Strengths
@@ -131,6 +132,22 @@ def by_frames(rng, prompts, videos):
     share = rng.binomial(frames, rng.beta(6 * chance, 6 * (1 - chance))) / frames
     found = ruled(share.ravel(), np.repeat(np.arange(prompts), videos), frames.ravel().astype(float))
     yield Drawn("ScoreStanding.interval", found.value, found.interval, (8 * 0.8 + 64 * 0.5) / 72, of="frames")
+
+
+def total_of_vbench(rng, prompts, each, videos):
+    """Dimensions of one model, each of some of the prompts, whose qualities all dimensions share."""
+    of_prompts, judges = rng.normal(0, 0.05, prompts), {}
+    for place, (name, (low, high, _)) in enumerate((QUALITY | SEMANTIC).items()):
+        some = (5 * place + np.arange(each)) % prompts
+        values = np.full((prompts, videos), np.nan)
+        values[some] = 0.3 * low + 0.7 * high + of_prompts[some][:, None] + rng.normal(0, 0.05, (each, videos))
+        judges[name] = values.ravel()
+    texts = tuple(f"p{one}" for one in range(prompts) for _ in range(videos))
+    rule = Weighting.plain("VBench by videos", len(texts))
+    ids = tuple(map(str, range(len(texts))))
+    table = SampleScores("m", judges, ids, texts, True, True, weighted=dict.fromkeys(judges, rule))
+    found = judged({"m": table}).columns[-1].estimates["m"]
+    yield Drawn("ScoreStanding.interval", found.value, found.interval, 0.7, of="total")
 
 
 def asked_again(rng, prompts, repeats, of_repeats, noise):
@@ -349,6 +366,14 @@ DESIGNS = (
         partial(by_frames, prompts=24, videos=5),
         1000,
         40,
+    ),
+    Design(
+        "VBench's total, of 30 prompts",
+        "clustered",
+        ("ScoreStanding.interval",),
+        partial(total_of_vbench, prompts=30, each=12, videos=3),
+        400,
+        0,
     ),
     Design(
         "two models scored three times, each time otherwise",

@@ -4,12 +4,14 @@ The files are drawn. The printed numbers are computed here by the published rule
 """
 
 import json
+from dataclasses import replace
 from statistics import mean
 
 import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.judges.layouts.vbench_totals import mean_totals
 from finc_eval.judges.paired import by_rule
 from finc_eval.judges.scores import read_scores
 from finc_eval.judges.weighting import Weighting
@@ -263,3 +265,90 @@ def test_a_file_of_comp_bench_in_another_folder_keeps_the_name_of_its_column(tmp
     path = tmp_path / "vqa_result.json"
     path.write_text(json.dumps([{"question_id": n, "answer": str(n / 10)} for n in range(5)]))
     assert [*read_scores({"one": str(path)}, ["one"])["one"].judges] == ["answer"]
+
+
+QUALITY = ("subject_consistency", "background_consistency", "temporal_flickering", "motion_smoothness")
+QUALITY += ("aesthetic_quality", "imaging_quality", "dynamic_degree")
+SEMANTIC = ("object_class", "multiple_objects", "human_action", "color", "spatial_relationship", "scene")
+SEMANTIC += ("appearance_style", "temporal_style", "overall_consistency")
+
+
+def vbench_files(folder, dimensions, model, seed=0):
+    """Write a file of each dimension, of 20 prompts and three videos each; return them and the printed values."""
+    rng, files, values = np.random.default_rng(seed), [], {}
+    for dimension in dimensions:
+        # Prompts of dimensions overlap, as in VBench.
+        start = 10 * (len(files) % 4)
+        entries = [
+            {"video_path": f"out/a thing number {n}-{k}.mp4", "video_results": float(rng.uniform(0.7, 0.9))}
+            for n in range(start, start + 20)
+            for k in range(3)
+        ]
+        if dimension == "imaging_quality":
+            entries = [{**entry, "video_results": 100 * entry["video_results"]} for entry in entries]
+        values[dimension] = by_videos(entries) / (100 if dimension == "imaging_quality" else 1)
+        files.append(str(folder / f"{model}-{dimension}.json"))
+        (folder / f"{model}-{dimension}.json").write_text(json.dumps({dimension: [values[dimension], entries]}))
+    return files, values
+
+
+def printed_scores(values):
+    """The rule of VBench's cal_final_score.py, with its least and largest values."""
+    ends = {
+        "subject_consistency": (0.1462, 1.0),
+        "background_consistency": (0.2615, 1.0),
+        "temporal_flickering": (0.6293, 1.0),
+        "motion_smoothness": (0.706, 0.9975),
+        "scene": (0.0, 0.8222),
+        "appearance_style": (0.0009, 0.2855),
+        "temporal_style": (0.0, 0.364),
+        "overall_consistency": (0.0, 0.364),
+    }
+    normal = {
+        name: (value - ends.get(name, (0.0, 1.0))[0]) / (ends.get(name, (0.0, 1.0))[1] - ends.get(name, (0.0, 1.0))[0])
+        for name, value in values.items()
+    }
+    quality = sum(normal[name] * (0.5 if name == "dynamic_degree" else 1.0) for name in QUALITY) / 6.5
+    semantic = sum(normal[name] for name in SEMANTIC) / 9
+    return {"vbench_quality": quality, "vbench_semantic": semantic, "vbench_total": (4 * quality + semantic) / 5}
+
+
+def test_the_total_score_of_vbench_is_reproduced_with_an_interval(tmp_path):
+    files, printed = {}, {}
+    for seed, model in enumerate(MODELS):
+        files[model], values = vbench_files(tmp_path, (*QUALITY, *SEMANTIC), model, seed)
+        printed[model] = printed_scores(values)
+    judged = Judgments.read(files, None, MODELS, ())
+    results = judged.results(0)
+    columns = {column.key: column for column in results.columns}
+    assert [*columns][-3:] == ["vbench_quality", "vbench_semantic", "vbench_total"] and not results.remarks
+    for model in MODELS:
+        for key, number in printed[model].items():
+            estimate = columns[key].estimates[model]
+            assert estimate.value == pytest.approx(number, rel=1e-9)
+            assert results.stated[key][model] == pytest.approx(number, rel=1e-9)
+            assert 0 < estimate.interval[1] - estimate.interval[0] < 0.2
+    total = columns["vbench_total"]
+    assert total.signature.fields and total.higher_is_better
+
+
+def test_without_all_dimensions_there_is_no_total(tmp_path):
+    files = {model: vbench_files(tmp_path, QUALITY, model, seed)[0] for seed, model in enumerate(MODELS)}
+    assert Judgments.read(files, None, MODELS, ()).totals == ("vbench_quality",)
+    files["two"] = files["two"][1:]
+    assert Judgments.read(files, None, MODELS, ()).totals == ()
+
+
+def test_the_error_of_a_total_is_that_of_leaving_prompts_out(tmp_path):
+    """Leaving a prompt out of all dimensions moves the total by its influence, but for the factor of the jackknife."""
+    files, _ = vbench_files(tmp_path, QUALITY, "one")
+    (table,) = read_scores({"one": files}, ["one"]).values()
+    means = mean_totals("vbench_quality", {"one": table})
+    prompts = sorted({*table.prompts})
+    for prompt in prompts[:5]:
+        judges = {
+            name: np.where(np.array(table.prompts) == prompt, np.nan, scores) for name, scores in table.judges.items()
+        }
+        rest = mean_totals("vbench_quality", {"one": replace(table, judges=judges)})
+        moved = means.values[0] - rest.values[0]
+        assert means.influences[0, prompts.index(prompt)] == pytest.approx(moved * np.sqrt(19 / 20))
