@@ -77,6 +77,7 @@ def plan(
     have: int,
     means: Means | None = None,
     fixed: Array | None = None,
+    least: int = 2,
     most: int = MOST,
 ) -> tuple[MarginPlan, ...]:
     """Plan for each two neighbors by value.
@@ -94,6 +95,7 @@ def plan(
         have: number of units at hand.
         means: means whose samples of a prompt may be more, too; default: none.
         fixed: covariance that more units leave as it is, shape (p, p); default: 0.
+        least: smallest number of units that are ever enough.
         most: largest number of units that there may be.
 
     Example:
@@ -119,7 +121,7 @@ def plan(
                 detectable=distance * sqrt(shrinks + stays),
                 unit=unit,
                 have=have,
-                needed=max(ceil(needed), 2) if needed < most else None,
+                needed=max(ceil(needed), least) if needed < most else None,
                 seeds=None if means is None else _seeds(means, shrinks + stays, margin / distance),
             )
         )

@@ -182,7 +182,9 @@ def plan_labels(key: str, means: CorrectedMeans, better: bool) -> tuple[MarginPl
     most = min(len(known.labels) + len(known.others) for known in means.known.values())
     values = means.values if better else -means.values
     fixed = means.influences @ means.influences.T - shrinks
-    return plan(key, means.models, values, shrinks, "labels", min(means.labeled), fixed=fixed, most=most + 1)
+    return plan(
+        key, means.models, values, shrinks, "labels", min(means.labeled), fixed=fixed, least=MIN_LABELED, most=most + 1
+    )
 
 
 def say_correction(means: CorrectedMeans, label: str, judge: str, is_alike: bool) -> str:

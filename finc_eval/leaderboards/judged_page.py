@@ -24,15 +24,24 @@ def judges_of(board: Leaderboard) -> list[str]:
 
 
 def first_by_judges(board: Leaderboard) -> str:
-    """Return who is first by votes and by each score, in a sentence; "" without any."""
-    parts = []
+    """Return who is first by votes and by each score; of many, by those that surely distinguish models; "" without any.
+
+    A number that one model alone has makes nobody first.
+    """
+    sure, alike = list[str](), list[str]()
     for key in judges_of(board):
         criterion = board.criterion(key)
         if len(criterion.names) > 1:
             first, *tied = criterion.groups[0]
-            alike = f" (not surely before {join_words(tied)})" if tied else ""
-            parts.append(f"{first}{alike} by {key}")
-    return f"First is {join_words(parts)}." if parts else ""
+            text = f"{first} (not surely before {join_words(tied)})" if tied else first
+            (alike if tied else sure).append(f"{text} by {key}")
+    if len(sure) + len(alike) <= SAID:
+        parts = [*sure, *alike]
+        return f"First is {join_words(parts)}." if parts else ""
+    more = len(sure) - SAID
+    named = [*sure[:SAID], *[f"a model by {plural(more, 'more score')}"] * (more > 0)]
+    rest = f"By {plural(len(alike), 'score')}, no model is surely first." if alike else ""
+    return " ".join([*[f"First is {join_words(named)}."] * bool(named), *[rest] * bool(rest)])
 
 
 def contradictions(board: Leaderboard) -> list[str]:

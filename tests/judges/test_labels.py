@@ -1,6 +1,7 @@
 """Labels of people correct a judge: prediction-powered means, on a board."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.judges.power import reach
-from finc_eval.judges.prediction_powered import MIN_LABELED, Labeled, corrected_means, say_correction
+from finc_eval.judges.prediction_powered import MIN_LABELED, Labeled, corrected_means, plan_labels, say_correction
 from finc_eval.leaderboards.assemble import rank_column
 from finc_eval.leaderboards.judged import Judgments
 
@@ -217,8 +218,13 @@ def test_labels_are_planned_with_the_error_that_other_scores_leave(tables):
     assert (by_people.first, by_people.have) == ("one", 60)
     means = results.corrected["rating by clip"]
     one, two = means.of_labels
-    rest = ((means.of_others[0] - means.of_others[1]) ** 2).sum()
+    rest = ((means.influences[0] - means.influences[1]) ** 2).sum() - ((one - two) ** 2).sum()
     at = ((one - two) ** 2).sum() * 60 / by_people.needed + rest
-    assert by_people.margin / np.sqrt(at) == pytest.approx(reach(2), rel=0.05)
+    assert by_people.margin / np.sqrt(at) >= reach(2)
+    assert by_people.needed >= MIN_LABELED and by_people.more == max(by_people.needed - 60, 0)
+    by_few = plan_labels("key", replace(means, values=means.values / 2.5), better=True)[0]
+    assert MIN_LABELED < by_few.needed < 200
+    at = ((one - two) ** 2).sum() * 60 / by_few.needed + rest
+    assert by_few.margin / np.sqrt(at) == pytest.approx(reach(2), rel=0.01)
     board_of = Judgments.read(scores, None, ["one", "two"], (), labels={"one": labels["one"]}).results(0)
     assert [plan.unit for plan in board_of.plans] == ["prompts"]

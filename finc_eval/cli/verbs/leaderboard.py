@@ -49,7 +49,7 @@ from finc_eval.core.places import is_url
 from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
-from finc_eval.judges.tables import is_file
+from finc_eval.judges.tables import is_file, is_there
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
 leaderboard = typer.Typer(
@@ -135,9 +135,7 @@ def rank(
     sources = flat_sources(runs) | {"ref": ref}
     for each in how:
         check_given(sources.values(), each.extractor)
-    ballots = [
-        path for given in votes or () for path in (given.split(",") if not Path(given).exists() else [given]) if path
-    ]
+    ballots = [path for given in votes or () for path in ([given] if is_there(given) else given.split(",")) if path]
     judged: dict[str, Any] = {"votes": ballots or None}
     judged |= {
         name: score_sources(given, f"--{name}") if given else None
@@ -328,7 +326,7 @@ def score_sources(options: Sequence[str], option: str = "--scores") -> dict[str,
     by_model: dict[str, list[str]] = {}
     others: list[str] = []
     for given in options:
-        if Path(given).exists() or is_url(given):
+        if is_there(given) or is_url(given):
             others.append(given)
         elif "=" in given:
             for part in re.split(r",(?=[^,=]+=)", given):
