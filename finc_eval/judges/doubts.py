@@ -101,8 +101,8 @@ def say_rules(judge: str, rules: Mapping[str, Weighting]) -> list[str]:
         return []
     who = join_words([f"{join_words(names)} has {rule}" for rule, names in by_rule.items()])
     return [
-        f"{judge}: {who}, by the numbers in their files: VBench sums otherwise by several processes; evaluate all "
-        "models with as many"
+        f"{judge}: {who}, as the numbers in their files are made: VBench sums otherwise when it runs in several "
+        "processes; evaluate all models in one way"
     ]
 
 

@@ -54,7 +54,7 @@ class MarginPlan(Record):
 
     @property
     def sentence(self) -> str:
-        """What decides the order of the two models, in a sentence."""
+        """Sentence on what decides the order of the two models."""
         order = f"the order of {self.first} and {self.second} by {self.judge}"
         if self.more is None:
             return f"No number of {self.unit} that anybody collects decides {order}."

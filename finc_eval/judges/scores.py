@@ -160,7 +160,7 @@ def scores_in(
     n = len(next(iter(columns.values())))
     ids, prompts, seeds = ([*map(text_of, columns[head])] if head else [""] * n for head in (key, text, seed))
     has_ids = any(ids)
-    repeats = [*map(text_of, columns[repeat])] if repeat else [""] * n
+    repeats = [*map(text_of, columns[repeat])] if repeat and (has_ids or any(prompts)) else [""] * n
     _check_once(name, ids, prompts, seeds, has_ids, repeats)
     named = [id or str(number) for number, id in enumerate(ids)]
     table = SampleScores(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from finc_eval.core.errors import DataError
 from finc_eval.judges.asked_again import RepeatedScores, with_repeats
@@ -65,7 +66,7 @@ def scores_by(rng, b, k, of_prompts, of_repeats, noise):
 
 
 def test_variance_of_repeats_is_that_of_two_way_analysis():
-    """V_repeats − V_rest is (MS_repeats − MS_rest)/(b·k), where it is positive, and prompts keep MS_prompts/(b·k)."""
+    """V_repeats − V_rest is (MS_repeats − MS_rest)/(b·k), wider for few repeats; prompts keep MS_prompts/(b·k)."""
     k, b = 4, 30
     scores = scores_by(np.random.default_rng(0), b, k, 1.0, 0.8, 0.5)
     prompts = tuple(map(str, range(b)))
@@ -75,9 +76,16 @@ def test_variance_of_repeats_is_that_of_two_way_analysis():
     ms_repeats = b * ((rows - whole) ** 2).sum() / (k - 1)
     ms_rest = ((scores - rows[:, None] - columns + whole) ** 2).sum() / (k - 1) / (b - 1)
     ms_prompts = k * ((columns - whole) ** 2).sum() / (b - 1)
-    assert found.covariance[0, 0] == pytest.approx((ms_prompts + ms_repeats - ms_rest) / (b * k))
+    wider = (stats.t.isf(0.025, k - 1) / stats.t.isf(0.025, b - 1)) ** 2
+    assert ms_repeats > ms_rest
+    assert found.covariance[0, 0] == pytest.approx((ms_prompts + wider * (ms_repeats - ms_rest)) / (b * k))
+    assert found.fixed[0, 0] == pytest.approx(wider * (ms_repeats - ms_rest) / (b * k))
     assert share == pytest.approx(ms_repeats / (ms_prompts + ms_repeats - ms_rest))
-    assert k - 1 <= found.degrees <= b - 1
+
+
+def test_a_repeat_without_a_name_of_a_sample_is_a_column_like_others():
+    found = read_scores({"one": {"repeat": [1, 2, 1, 2], "clip": [0.5, 0.7, 0.1, 0.3]}}, ["one"])["one"]
+    assert found.n == 4 and not found.repeats
 
 
 def test_repeats_that_models_share_leave_their_difference():

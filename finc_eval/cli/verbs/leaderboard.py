@@ -69,9 +69,9 @@ ScoreFiles = Annotated[
         help="Scores of samples by any judge: one=one.csv,two=two.jsonl, a file a model with columns id or prompt (and "
         "seed, repeat), and a numeric column for each judge. Several files of a model, such as of one dimension "
         "each, are one table: one=a.json,one=b.json. Also files with a column model, or columns of the sets: "
-        "aesthetic,clip. Result files of VBench, GenEval, GenEval 2, T2I-CompBench, HPS, ImageReward and lmms- "
-        "eval are read as they are. Higher is better, except for scores that --lower names. Repeat the option for "
-        "more.",
+        "aesthetic,clip. Result files of VBench, GenEval, GenEval 2, T2I-CompBench, HPS, ImageReward and "
+        "lmms-eval are read as they are. Higher is better, except for scores that --lower names. Repeat the "
+        "option for more.",
     ),
 ]
 
