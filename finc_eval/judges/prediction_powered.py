@@ -221,8 +221,7 @@ def _say_models(means: CorrectedMeans, is_alike: bool) -> str:
         error = float(np.sqrt(((means.influences[a] - means.influences[b]) ** 2).sum()))
         reach = upper_quantile(level_of_each(ALPHA, len(pairs)), means.degrees) * error
         if means.values[a] - means.values[b] > reach and sign * (means.judged[a] - means.judged[b]) < 0:
-            high, low = (means.models[a], means.models[b])
-            return f", but gives {low} more than {high}, and people give {high} more"
+            return f"; it orders {means.models[a]} and {means.models[b]} otherwise than people do"
     return ""
 
 

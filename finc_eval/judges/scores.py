@@ -28,7 +28,7 @@ from finc_eval.samples.metadata import LABEL_KEYS, NAME_KEYS, PROMPT_KEYS
 ID_KEYS = ("id", "sample_id", *NAME_KEYS, "image_path", "video_path")
 SEED_KEYS = ("seed", "sample", "index", "iteration")  # columns that number the samples of a prompt
 REPEAT_KEYS = ("repeat", "rater", "annotator", "attempt", "trial")  # columns that number the scores of one sample
-VERSION_KEYS = ("judge_version", "judge_model", "version")  # columns that say which version of a judge scored
+VERSION_KEYS = ("judge_version", "judge_model")  # columns that say which version of a judge scored
 MODEL = "model"  # column that says whose samples the rows of one table are
 NAMING = (*ID_KEYS, *PROMPT_KEYS, *SEED_KEYS, *LABEL_KEYS)  # columns that name samples, unless they have fractions
 NEVER_SCORES = ("id", "sample_id", PROMPT_KEYS[0], "seed")  # columns that name samples, whatever their values

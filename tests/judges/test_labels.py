@@ -192,13 +192,13 @@ def scale_said(scores_of):
 @pytest.mark.parametrize(
     ("scores_of", "says", "not_said"),
     [
-        (lambda quality, model: quality, ["as people do", "do not surely differ"], "but gives"),
-        (lambda quality, model: quality + 0.3, ["as people do", "scale is not theirs"], "but gives"),
-        (lambda quality, model: 3 * quality + 10, ["as people do", "scale is worthless: it gives one"], "but gives"),
+        (lambda quality, model: quality, ["as people do", "do not surely differ"], "otherwise"),
+        (lambda quality, model: quality + 0.3, ["as people do", "scale is not theirs"], "otherwise"),
+        (lambda quality, model: 3 * quality + 10, ["as people do", "scale is worthless: it gives one"], "otherwise"),
         (
             lambda quality, model: quality + 2.0 * (model == "two"),
-            ["but gives two more than one", "worthless"],
-            "one more than two",
+            ["orders one and two otherwise", "worthless"],
+            "other way round",
         ),
         (lambda quality, model: -quality, ["other way round"], "says nothing"),
         (lambda quality, model: 0 * quality, ["says nothing about rating"], "scale"),

@@ -335,6 +335,11 @@ def test_the_total_score_of_vbench_is_reproduced_with_an_interval(tmp_path):
 def test_without_all_dimensions_there_is_no_total(tmp_path):
     files = {model: vbench_files(tmp_path, QUALITY, model, seed)[0] for seed, model in enumerate(MODELS)}
     assert Judgments.read(files, None, MODELS, ()).totals == ("vbench_quality",)
+    path = tmp_path / "two-dynamic_degree.json"
+    ((dimension, (value, entries)),) = json.loads(path.read_text()).items()
+    for few in ([], entries[:3]):  # no video, or those of one prompt
+        path.write_text(json.dumps({dimension: [value, few], "another": [value, entries]}))
+        assert Judgments.read(files, None, MODELS, ()).totals == ()
     files["two"] = files["two"][1:]
     assert Judgments.read(files, None, MODELS, ()).totals == ()
 

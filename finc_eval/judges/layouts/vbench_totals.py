@@ -51,10 +51,21 @@ TOTALS = {"vbench_quality": _slopes(QUALITY), "vbench_semantic": _slopes(SEMANTI
 
 
 def totals_of(scores: Mapping[str, SampleScores]) -> tuple[str, ...]:
-    """Return the scores of VBench that all models have all dimensions of."""
-    tables = [table for table in scores.values() if table.weighted]
-    has = [{d for d, rule in table.weighted.items() if rule.rule.startswith("VBench")} for table in tables]
+    """Return the scores of VBench that all models have all dimensions of, each of two prompts or more."""
+    has = [
+        {name for name in (*QUALITY, *SEMANTIC) if _is_known(name, table)}
+        for table in scores.values()
+        if table.weighted
+    ]
     return tuple(key for key, slopes in TOTALS.items() if has and all(slopes.keys() <= known for known in has))
+
+
+def _is_known(dimension: str, table: SampleScores) -> bool:
+    rule = table.weighted.get(dimension)
+    if rule is None or dimension not in table.judges or not rule.rule.startswith("VBench"):
+        return False
+    rows = np.flatnonzero(np.isfinite(table.judges[dimension]))
+    return len({table.prompts[row] for row in rows}) > 1
 
 
 def reported_total(key: str, table: SampleScores) -> float | None:
