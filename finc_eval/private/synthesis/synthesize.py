@@ -58,6 +58,7 @@ from finc_eval.private.synthesis.result import (
     synthesis_of,
 )
 from finc_eval.private.synthesis.tabular import Table
+from finc_eval.private.synthesis.yardsticks import yardsticks_of
 
 MIXTURE_COMPONENTS, MIXTURE_RATE = 200, 0.1
 """Components of a table's mixture for each class, and learning rate of its fit, which ends sooner if the release is met
@@ -136,9 +137,9 @@ def synthesize_table(
         made = synthesis_of(
             str(chosen.method), generator, target, table.label.values if table.label else (), drawn, course
         )
-        return SyntheticTable(
-            table.decoded(sampled, drawn, chosen.seed), replace(made, columns=make_columns(table, sampled))
-        )
+        yardsticks = yardsticks_of(table, target)
+        made = replace(made, columns=make_columns(table, sampled), yardsticks=yardsticks)
+        return SyntheticTable(table.decoded(sampled, drawn, chosen.seed), made)
 
 
 def synthesize_images(
