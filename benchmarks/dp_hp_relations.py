@@ -15,8 +15,8 @@ from scipy.stats import beta
 from finc_eval.privacy import Category, Guarantee, Table
 from finc_eval.private.settings import SYNTHESIS_METHODS
 from finc_eval.private.synthesis.dp_hp import release_embedding
+from finc_eval.private.synthesis.learned import learned_from
 from finc_eval.private.synthesis.released_features import table_statistics
-from finc_eval.private.synthesis.yardsticks import yardsticks_of
 
 SETTINGS = (
     # Method, columns, records, ε, classes
@@ -49,7 +49,7 @@ def shows(method, columns, n, epsilon, classes, related, rng):
         classes=classes,
         bound=chosen.bound,
     )
-    return yardsticks_of(table, target).shows_relations
+    return learned_from(table, target).shows_relations
 
 
 def interval(count, runs):

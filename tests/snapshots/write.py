@@ -15,6 +15,7 @@ BY_NOISE = {
     "private-score": {"zero", "warnings"},
     "private-comparison": {"title", "nearest", "beaten", "tied", "warnings"},
     "private-leaderboard": {"title", "order", "distance", "details", "warnings"},
+    "utility": {"classifiers", "marginals"},
     "synthesis": {"agreement", "relations", "warnings"},
 }
 """Keys of what depends on noise that nobody can predict ("title" and "warnings" among them), by the type of result."""

@@ -91,7 +91,7 @@ class PrivateEmbedding:
 
     @property
     def spread(self) -> float:
-        """How much noise alone varies a discrepancy of 1: √(2 Σ (w s²)²) / Σ w s², over the released numbers."""
+        """Spread of a discrepancy of 1 by noise alone: √(2 Σ (w s²)²) / Σ w s², over the released numbers."""
         weights = [
             1.0 if statistic.weight is None else statistic.weight * scale**2
             for statistic, scale in zip(self.statistics, self.scales, strict=True)

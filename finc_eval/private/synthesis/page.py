@@ -11,8 +11,8 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.words import percent, plural
 from finc_eval.gallery.pictured import Gallery, Thumbnails, read_thumbnails
 from finc_eval.private.reference.page import promises
+from finc_eval.private.synthesis.learned import Learned
 from finc_eval.private.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, ReleasedPart, Synthesis
-from finc_eval.private.synthesis.yardsticks import Yardsticks
 from finc_eval.report import Page
 from finc_eval.report.drawings import bar
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, call
@@ -54,10 +54,10 @@ HOW = (
     "measures it on the private records, for their holder alone."
 )
 
-YARDSTICKS = ("Records", "Discrepancy")
+LEARNED = ("Records", "Discrepancy")
 
 LEGENDS = {
-    "yardsticks": "Discrepancies from the same release. The description alone is what was public before. Columns "
+    "learned": "Discrepancies from the same release. The description alone is what was public before. Columns "
     "without relations have the shares that fit the release best, and no relations to each other or to the class. "
     "Chance: as many records of such a law are related a little. All of it follows from the release, and costs no "
     "privacy.",
@@ -109,8 +109,8 @@ def outline(result: Synthesis) -> Outline:
     if result.columns:
         legend, words = LEGENDS["columns"], ["Most frequent"]
         tables.append(TextTable.of("Columns", COLUMNS, result.columns, words=words, legend=legend))
-    if result.yardsticks is not None:
-        tables.append(_yardsticks(result, result.yardsticks))
+    if result.learned is not None:
+        tables.append(_learned(result, result.learned))
     form = "table" if result.columns else "images"
     return Outline(
         kind="synthetic records under differential privacy",
@@ -126,16 +126,16 @@ def outline(result: Synthesis) -> Outline:
     )
 
 
-def _yardsticks(result: Synthesis, yardsticks: Yardsticks) -> TextTable:
+def _learned(result: Synthesis, learned: Learned) -> TextTable:
     """Return the table of what agrees with the release, and how well."""
     rows = [
-        ("the description alone", f"{yardsticks.description:.2f}"),
-        ("columns without relations", f"{yardsticks.independent:.2f}"),
+        ("the description alone", f"{learned.description:.2f}"),
+        ("columns without relations", f"{learned.independent:.2f}"),
         ("the synthetic records", f"{result.discrepancy:.2f}"),
         ("noise alone", "1.00"),
-        ("noise and chance, without relations", f"{yardsticks.chance:.2f}"),
+        ("noise and chance, without relations", f"{learned.chance:.2f}"),
     ]
-    return TextTable("What was learned", YARDSTICKS, rows, legend=LEGENDS["yardsticks"])
+    return TextTable("What was learned", LEARNED, rows, legend=LEGENDS["learned"])
 
 
 def says(result: Synthesis) -> dict[str, str]:
@@ -155,11 +155,11 @@ def says(result: Synthesis) -> dict[str, str]:
 
 def _relations(result: Synthesis) -> dict[str, str]:
     """Return whether relations between columns stand out from the noise; empty for images, and without noise."""
-    if result.yardsticks is None or result.guarantee is None:
+    if result.learned is None or result.guarantee is None:
         return {}
     shown = (
         "The release shows relations between columns."
-        if result.yardsticks.shows_relations
+        if result.learned.shows_relations
         else "Relations between columns do not stand out from the noise: do not rely on those of the synthetic records."
     )
     return {"relations": shown}

@@ -18,8 +18,8 @@ from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.private.dp.guarantee import Guarantee
 from finc_eval.private.synthesis.columns import MISSING_LEVEL, Column, Number
 from finc_eval.private.synthesis.dp_hp import Generator, PrivateEmbedding
+from finc_eval.private.synthesis.learned import Learned
 from finc_eval.private.synthesis.tabular import Table
-from finc_eval.private.synthesis.yardsticks import Yardsticks
 
 NOT_PRIVATE = "NOT PRIVATE: no noise was added, so that this is a baseline, and protects no record"
 
@@ -78,7 +78,7 @@ class Synthesis(Document):
         discrepancy: discrepancy of the generator from the release, about 1 when only noise is left.
         steps: number of steps of the fit.
         columns: columns of a synthetic table; empty for images.
-        yardsticks: discrepancies of tables that know less from the same release; None for images.
+        learned: discrepancies of tables that know less from the same release; None for images.
         spread: how much noise alone varies a discrepancy of 1.
         shown: ids of the images of each class that a page shows; empty for a table.
     """
@@ -95,7 +95,7 @@ class Synthesis(Document):
     discrepancy: float
     steps: int
     columns: tuple[MadeColumn, ...] = ()
-    yardsticks: Yardsticks | None = None
+    learned: Learned | None = None
     spread: float = 0.0
     shown: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -106,7 +106,7 @@ class Synthesis(Document):
 
     @property
     def agrees(self) -> bool:
-        """Whether the generator agrees with the release as well as its noise allows."""
+        """True if the generator agrees with the release as well as its noise allows."""
         # 3: spreads of the noise within which a generator agrees with a release.
         return self.discrepancy <= 1 + 3 * self.spread
 

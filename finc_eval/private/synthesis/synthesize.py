@@ -49,6 +49,7 @@ from finc_eval.private.synthesis.generators import (
     ProductMixture,
     Smooth,
 )
+from finc_eval.private.synthesis.learned import learned_from
 from finc_eval.private.synthesis.released_features import Shape, image_statistics, table_statistics
 from finc_eval.private.synthesis.result import (
     SyntheticImages,
@@ -58,7 +59,6 @@ from finc_eval.private.synthesis.result import (
     synthesis_of,
 )
 from finc_eval.private.synthesis.tabular import Table
-from finc_eval.private.synthesis.yardsticks import yardsticks_of
 
 MIXTURE_COMPONENTS, MIXTURE_RATE = 200, 0.1
 """Components of a table's mixture for each class, and learning rate of its fit, which ends sooner if the release is met
@@ -137,8 +137,8 @@ def synthesize_table(
         made = synthesis_of(
             str(chosen.method), generator, target, table.label.values if table.label else (), drawn, course
         )
-        yardsticks = yardsticks_of(table, target)
-        made = replace(made, columns=make_columns(table, sampled), yardsticks=yardsticks)
+        learned = learned_from(table, target)
+        made = replace(made, columns=make_columns(table, sampled), learned=learned)
         return SyntheticTable(table.decoded(sampled, drawn, chosen.seed), made)
 
 

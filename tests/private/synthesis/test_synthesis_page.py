@@ -76,20 +76,18 @@ def test_whether_a_generator_agrees_is_judged_by_what_noise_alone_would_do(made)
 
 def test_a_release_says_what_it_adds_to_the_description_and_to_columns_without_relations(made):
     """Ages and smokers are far from the description, and have nothing to do with each other or with the ill."""
-    yardsticks = made.synthesis.yardsticks
-    assert yardsticks.description > 5 * yardsticks.independent and not yardsticks.shows_relations
+    learned = made.synthesis.learned
+    assert learned.description > 5 * learned.independent and not learned.shows_relations
     assert "do not rely" in made.synthesis.says["relations"]
-    related = replace(yardsticks, independent=yardsticks.chance + 3.1 * yardsticks.spread)
-    assert (
-        related.shows_relations and "do not rely" not in replace(made.synthesis, yardsticks=related).says["relations"]
-    )
+    related = replace(learned, independent=learned.chance + 3.1 * learned.spread)
+    assert related.shows_relations and "do not rely" not in replace(made.synthesis, learned=related).says["relations"]
 
 
 def test_relations_to_the_class_stand_out(patients):
     related = patients | {"smokes": np.where(patients["ill"] == "1", "yes", "no")}
     told = fe.privacy.synthesize_table(related, TABLE, epsilon=5, ledger=None, steps=60).synthesis
-    assert told.yardsticks.shows_relations
-    assert told.yardsticks.independent > told.yardsticks.chance > 1
+    assert told.learned.shows_relations
+    assert told.learned.independent > told.learned.chance > 1
 
 
 def test_noise_and_chance_are_what_releases_of_unrelated_columns_have_on_average():
@@ -102,7 +100,7 @@ def test_noise_and_chance_are_what_releases_of_unrelated_columns_have_on_average
         }
         told = fe.privacy.synthesize_table(
             values, TABLE, epsilon=5, ledger=None, method="dp-hp-few", steps=60, count=1
-        ).synthesis.yardsticks
+        ).synthesis.learned
         found.append((told.independent - told.chance) / told.spread)
         said.append(told.shows_relations)
     # The shares of columns are fitted, which takes a part of the noise away.

@@ -1,4 +1,4 @@
-"""What a release of a table says beyond its description, and beyond columns without relations: all from the release."""
+"""Knowledge that a release of a table adds to its description and to columns without relations: from the release alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ be taken for relations; with one component for all classes a step is cheap."""
 
 
 @dataclass(frozen=True)
-class Yardsticks(Record):
+class Learned(Record):
     """Discrepancies from a release of tables that know less than the synthetic records.
 
     Attributes:
@@ -43,15 +43,15 @@ class Yardsticks(Record):
 
     @property
     def shows_relations(self) -> bool:
-        """Whether relations between columns stand out from the noise, and from the chance relations of the records."""
+        """True if relations between columns stand out from the noise, and from the chance relations of the records."""
         return self.independent > self.chance + LIMIT * self.spread
 
 
-def yardsticks_of(table: Table, target: PrivateEmbedding) -> Yardsticks:
-    """Return the yardsticks of a release of a table. It is post-processing, and costs no privacy."""
+def learned_from(table: Table, target: PrivateEmbedding) -> Learned:
+    """Return what a release of a table says beyond its description. It is post-processing, and costs no privacy."""
     without = IndependentColumns(table, target.shares)
     course = fit(without, target, steps=STEPS, rate=RATE, until=0)
-    return Yardsticks(course[0], min(course), *_by_chance(without, target))
+    return Learned(course[0], min(course), *_by_chance(without, target))
 
 
 @torch.no_grad()
