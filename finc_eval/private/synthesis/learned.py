@@ -1,4 +1,4 @@
-"""Knowledge that a release of a table adds to its description and to columns without relations: from the release alone."""
+"""Knowledge that a release of a table adds to its description, and to columns without relations: from it alone."""
 
 from __future__ import annotations
 
