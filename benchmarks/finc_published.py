@@ -1,0 +1,64 @@
+"""Time of FINC beside its published algorithm, in one thread, at the same frequencies: d = 256, r = 300.
+
+    python benchmarks/finc_published.py
+
+The published algorithm makes one outer product of (2r)² numbers for each sample, and sums them by batches of 16, as its
+code does by default; `finc_scaling.published` does the same. It returns eigenvectors. `compare` adds p-values and
+intervals of its directions, and with kinds all that a user gets. Seconds are processor time, the better of two.
+"""
+
+import time
+
+import numpy as np
+import torch
+from _record import record
+from finc_scaling import published
+
+import finc_eval as fe
+
+DIM, FEATURES, SIZES = 256, 300, (1000, 2000, 4000)
+
+
+def seconds(function, *arguments, **named):
+    """Return the processor time of a call, the better of two."""
+    found = []
+    for _ in range(2):
+        start = time.process_time()
+        function(*arguments, **named)
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def row(n):
+    """Return the times at n generated and n reference samples of 20 clusters, of which the reference lacks 5."""
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((20, DIM))
+    gen, ref = (
+        (centers[rng.integers(0, clusters, n)] + rng.standard_normal((n, DIM)) / 2).astype(np.float32)
+        for clusters in (20, 15)
+    )
+    phi = fe.RandomFourierFeatures(DIM, FEATURES, sigma=10.0)
+    theirs = seconds(published, torch.from_numpy(gen), torch.from_numpy(ref), phi)
+    settings = {"features": FEATURES, "sigma": 10.0}
+    directions = seconds(fe.compare, gen, ref, clusters=False, **settings)
+    whole = seconds(fe.compare, gen, ref, **settings)
+    found = {
+        "n = m": n,
+        "published algorithm, s": round(theirs, 2),
+        "directions with p-values, s": round(directions, 2),
+        "with kinds, s": round(whole, 2),
+        "ratio, directions": f"{theirs / directions:.1f}",
+        "ratio, with kinds": f"{theirs / whole:.1f}",
+    }
+    print(found, flush=True)
+    return found
+
+
+def main():
+    torch.set_num_threads(1)
+    row(500)  # what loads on first use
+    record("finc_published", [row(n) for n in SIZES], notes=f"d = {DIM}, r = {FEATURES}; processor time of one thread")
+
+
+if __name__ == "__main__":
+    main()
