@@ -2,8 +2,8 @@
 
     python benchmarks/dp_hp_authors.py
 
-Their repository (ParkLabML/DP-HP, data/generated/rebuttal_exp) has four tables of Adult by DP-MERF at ε = 1, and none by
-DP-HP. Distances are over all choices of columns, beside ours at the same ε, of one run each.
+Their repository (ParkLabML/DP-HP, data/generated/rebuttal_exp) has four tables of Adult by DP-MERF at ε = 1, and none
+by DP-HP. Distances are over all choices of columns, beside ours at the same ε, of one run each.
 """
 
 import gzip

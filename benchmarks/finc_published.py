@@ -40,7 +40,7 @@ def row(n):
     phi = fe.RandomFourierFeatures(DIM, FEATURES, sigma=10.0)
     theirs = seconds(published, torch.from_numpy(gen), torch.from_numpy(ref), phi)
     settings = {"features": FEATURES, "sigma": 10.0}
-    directions = seconds(fe.compare, gen, ref, clusters=False, **settings)
+    directions = seconds(fe.compare, gen, ref, method=fe.Finc(clusters=False), **settings)
     whole = seconds(fe.compare, gen, ref, **settings)
     found = {
         "n = m": n,

@@ -2,9 +2,9 @@
 
     python benchmarks/kahm_table11.py
 
-The paper prints N x p alone. From 500 samples on, its sizes are those of p = 10 N, and 1 000 x 10 000 is in its text. The
-smaller ones are measured in each of the shapes that they may have. Seconds are processor time in one thread, the better
-of two; the paper's are of MATLAB on a laptop.
+The paper prints N x p alone. Its sizes from 2 500 000 on are those of p = 10 N, and are measured so. The smaller ones
+are measured in shapes that they may have. Seconds are processor time in one thread, the better of two; the paper's are
+of MATLAB on a laptop.
 """
 
 import time
