@@ -3,8 +3,9 @@
     python benchmarks/finc_published.py
 
 The published algorithm makes one outer product of (2r)² numbers for each sample, and sums them by batches: 16 is the
-default of its function, and 128 of its evaluator. `finc_scaling.published` does the same. It returns eigenvectors. `compare` adds p-values and
-intervals of its directions, and with kinds all that a user gets. Seconds are processor time, the best of three.
+default of its function, and 128 of its evaluator. `finc_scaling.published` does the same, and returns eigenvectors.
+`compare` adds p-values and intervals of its directions, and with kinds all that a user gets. Seconds are processor
+time, the best of three.
 """
 
 import time

@@ -33,7 +33,7 @@ CLASSIFIERS: dict[str, Callable[[ClassifierUtility], str]] = {
     "Classifier": lambda row: row.classifier,
     "Trained on synthetic": lambda row: percent(row.synthetic, 1),
     "Trained on private": lambda row: percent(row.private, 1),
-    "Difference": lambda row: (
+    "Difference, points": lambda row: (
         f"{percent(row.difference, 1)} [{percent(row.interval[0], 1)}, {percent(row.interval[1], 1)}]"
     ),
 }
@@ -82,7 +82,7 @@ def says(result: Utility) -> dict[str, str]:
         found["classifiers"] = (
             f"The {best.classifier} recognizes {percent(best.synthetic, 1)} of the private records after training on "
             f"synthetic ones, and {percent(best.private, 1)} after training on private ones; the difference is "
-            f"{points(best.difference)} {_range(best)}. Guessing recognizes {percent(1 / len(result.classes), 1)}."
+            f"{points(best.difference)} points {_range(best)}. Guessing recognizes {percent(1 / len(result.classes), 1)}."
         )
     if result.marginals:
         most = result.marginals[-1]
