@@ -79,10 +79,11 @@ def says(result: Utility) -> dict[str, str]:
     found = {"holder": FOR_HOLDER}
     if result.classifiers:
         best = max(result.classifiers, key=lambda row: row.private)
+        guessed = percent(1 / len(result.classes), 1)
         found["classifiers"] = (
             f"The {best.classifier} recognizes {percent(best.synthetic, 1)} of the private records after training on "
             f"synthetic ones, and {percent(best.private, 1)} after training on private ones; the difference is "
-            f"{points(best.difference)} points {_range(best)}. Guessing recognizes {percent(1 / len(result.classes), 1)}."
+            f"{points(best.difference)} points {_range(best)}. Guessing recognizes {guessed}."
         )
     if result.marginals:
         most = result.marginals[-1]
