@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, check_seed
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record
@@ -120,7 +120,8 @@ def table_utility(
         run: progress.
 
     Raises:
-        DataError: the data do not fit the description.
+        UsageError: the seed is negative.
+        DataError: the data do not fit the description, or are too few.
 
     Example:
         >>> import numpy as np
@@ -131,12 +132,13 @@ def table_utility(
         >>> [one.synthetic for one in found.marginals], found.classifiers[0].synthetic
         ([0.0, 0.0], 1.0)
     """
-    progress = Run.of(run).progress
+    progress, seed = Run.of(run).progress, check_seed(seed)
     (x, known), (made, drawn) = (table.encoded(column_arrays(values)) for values in (private, synthetic))
     levels, made_levels = (
         table.level_indices(rows).numpy() if labels is None else np.c_[table.level_indices(rows).numpy(), labels]
         for rows, labels in ((x, known), (made, drawn))
     )
+    trained_on = _trained(len(x), len(made))
     classifiers: tuple[ClassifierUtility, ...] = ()
     if known is not None and drawn is not None:
         pairs = (x.numpy(), known.numpy()), (made.numpy(), drawn.numpy())
@@ -145,7 +147,7 @@ def table_utility(
         records=len(x),
         synthetic=len(made),
         classes=table.label.values if table.label else (),
-        trained=_trained(len(x), len(made)),
+        trained=trained_on,
         marginals=_marginals(levels, made_levels, seed, progress),
         classifiers=classifiers,
         provenance=Provenance.here("cpu"),
@@ -174,7 +176,8 @@ def image_utility(
         run: progress.
 
     Raises:
-        DataError: the images have different shapes, or no labels of these classes.
+        UsageError: there are no classes, or the seed is negative.
+        DataError: the images have different shapes, or no labels of these classes, or are too few.
 
     Example:
         >>> import numpy as np
@@ -186,8 +189,11 @@ def image_utility(
         >>> [row.synthetic for row in found.classifiers]
         [1.0, 1.0]
     """
+    seed = check_seed(seed)
     if private.shape[1:] != synthetic.shape[1:]:
         raise DataError(f"images must have one shape, got {private.shape[1:]} and synthetic {synthetic.shape[1:]}")
+    if not classes:
+        raise UsageError("images are classified by their labels: pass the list of classes")
     of_private, of_synthetic = _pixels(private, labels, classes), _pixels(synthetic, synthetic_labels, classes)
     (x, _), (made, _) = of_private, of_synthetic
     return Utility(
@@ -213,6 +219,9 @@ def _pixels(images: NDArray[np.uint8], labels: Sequence[object], classes: Sequen
 
 
 def _trained(records: int, synthetic: int) -> int:
+    """Return how many records a classifier is trained on, of a half of the private records or of the synthetic ones."""
+    if records < 4 or synthetic < 2:
+        raise DataError(f"utility needs at least 4 private and 2 synthetic records, got {records} and {synthetic}")
     # 10 000: records that a classifier is trained on at most.
     return min(records // 2, synthetic, 10_000)
 

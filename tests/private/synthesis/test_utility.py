@@ -84,6 +84,14 @@ def test_the_interval_of_a_difference_by_hand_and_of_classifiers_that_are_right_
     assert balanced_difference(one, same, classes, 2)[0] == pytest.approx(-0.25)
 
 
+def test_too_few_records_and_a_wrong_seed_are_refused():
+    few = {name: column[:3] for name, column in PRIVATE.items()}
+    with pytest.raises(fe.DataError, match="at least 4 private and 2 synthetic records, got 3 and 1200"):
+        fe.privacy.table_utility(few, PRIVATE, TABLE)
+    with pytest.raises(fe.UsageError, match="seed must be"):
+        fe.privacy.table_utility(PRIVATE, PRIVATE, TABLE, seed=-1)
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -147,5 +155,7 @@ def test_images_that_do_not_fit_are_refused():
     images = np.zeros((4, 6, 6), np.uint8)
     with pytest.raises(fe.DataError, match="must have one shape"):
         fe.privacy.image_utility(images, list("0101"), images[:, :5], list("0101"), ("0", "1"))
+    with pytest.raises(fe.UsageError, match="pass the list of classes"):
+        fe.privacy.image_utility(images, list("0101"), images, list("0101"), ())
     with pytest.raises(fe.DataError, match="no image has a class of a, b"):
         fe.privacy.image_utility(images, list("0101"), images, list("0101"), ("a", "b"))
