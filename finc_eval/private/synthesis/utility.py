@@ -176,7 +176,7 @@ def image_utility(
         run: progress.
 
     Raises:
-        UsageError: there are no classes, or the seed is negative.
+        UsageError: the list of classes is empty, or the seed is negative.
         DataError: the images have different shapes, or no labels of these classes, or are too few.
 
     Example:
