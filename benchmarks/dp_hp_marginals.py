@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from _marginals import marginal_distance, published_distance
+from _marginals import published_distance
 from _papers import published
 from _real import asset
 from _record import record
@@ -22,13 +22,15 @@ from finc_eval.private.settings import DpHp, DpHpPaper, DpMerf
 from finc_eval.private.synthesis.columns import Category, Number
 from finc_eval.private.synthesis.dp_hp import fit, release_embedding
 from finc_eval.private.synthesis.generators import ProductMixture
+from finc_eval.private.synthesis.marginals import marginal_distance
 from finc_eval.private.synthesis.released_features import table_statistics
 from finc_eval.private.synthesis.synthesize import MIXTURE_COMPONENTS, MIXTURE_RATE
 from finc_eval.private.synthesis.tabular import Table
 
 DELTA, SEEDS, SUBSETS = 1e-5, range(5), 300
 FEW = 17  # more levels than that are an ordered column
-TRIED = DpHpPaper(product_order=10, product_columns=3)  # products of more columns do not stand out of the noise
+# Products of more columns do not stand out of the noise.
+TRIED = DpHpPaper(product_order=10, product_columns=3, draws=8)
 DISTANCES = ("3-way", "4-way", "α = 2", "α = 3", "α = 4")
 PAPER = {one["ε"]: one for one in published("dp_hp")["table_1"]}
 

@@ -10,7 +10,6 @@ import time
 
 import numpy as np
 import torch
-from _marginals import marginal_distance
 from _papers import published
 from _real import asset
 from _record import record
@@ -19,6 +18,7 @@ from dp_hp_marginals import DELTA, SUBSETS, described, weighted_by_noise
 from finc_eval.privacy import DpHpPaper, Guarantee
 from finc_eval.private.synthesis.dp_hp import fit, release_embedding
 from finc_eval.private.synthesis.generators import ProductMixture
+from finc_eval.private.synthesis.marginals import marginal_distance
 from finc_eval.private.synthesis.released_features import table_statistics
 from finc_eval.private.synthesis.synthesize import MIXTURE_RATE
 
@@ -48,7 +48,7 @@ def main():
     for epsilon, columns, order, gamma, paper in SETTINGS:
         guarantee = None if epsilon is None else Guarantee.of(epsilon, DELTA)
         begun = time.perf_counter()
-        asked = DpHpPaper(product_order=order, product_columns=columns, gamma=gamma)
+        asked = DpHpPaper(product_order=order, product_columns=columns, draws=8, gamma=gamma)
         by_noise = gamma is None  # in place of the γ of a preset
         statistics = (weighted_by_noise if by_noise else table_statistics)(asked, table, SEED)
         target = release_embedding(records, None, statistics, guarantee, ledger=None, bound="paper")

@@ -14,3 +14,5 @@ from .private.synthesis.columns import Number as Number
 from .private.synthesis.synthesize import synthesize_images as synthesize_images
 from .private.synthesis.synthesize import synthesize_table as synthesize_table
 from .private.synthesis.tabular import Table as Table
+from .private.synthesis.utility import image_utility as image_utility
+from .private.synthesis.utility import table_utility as table_utility

@@ -26,6 +26,7 @@ RESULTS: dict[str, str] = {
     "membership-score": "finc_eval.private.kahm.membership:MembershipScore",
     "private-score": "finc_eval.private.reference.result:PrivateScore",
     "synthesis": "finc_eval.private.synthesis.result:Synthesis",
+    "utility": "finc_eval.private.synthesis.utility:Utility",
     "private-leaderboard": "finc_eval.private.reference.board:PrivateBoard",
     "private-comparison": "finc_eval.private.reference.result:PrivateComparison",
 }

@@ -9,11 +9,14 @@ from finc_eval.private.kahm.membership import membership_score
 PICTURE = np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)  # a golden picture
 
 
-def synthesis_of_a_table():
-    """Make a synthetic table, and return how it was made."""
-    table = fe.privacy.Table((fe.privacy.Number.between("age", 18, 95), fe.privacy.Category("ward", ("east", "west"))))
-    values = {"age": np.arange(18, 68), "ward": np.array(["east", "west"] * 25)}
-    return fe.privacy.synthesize_table(values, table, epsilon=1, steps=5, ledger=None).synthesis
+PEOPLE = {"age": np.arange(18, 68), "ward": np.array(["east", "west"] * 25)}
+
+
+def synthetic_people():
+    """Make a synthetic table, and return it and its description."""
+    ward = fe.privacy.Category("ward", ("east", "west"))
+    table = fe.privacy.Table((fe.privacy.Number.between("age", 18, 95),), ward)
+    return fe.privacy.synthesize_table(PEOPLE, table, epsilon=1, steps=5, ledger=None), table
 
 
 def course_of_looks(x, y):
@@ -34,6 +37,7 @@ def one_of_each(folder):
     x, y = gen[:200], ref[:200]
     comparison = fe.compare(x, y, features=50)
     ledger = fe.privacy.Ledger.create(folder / "ledger", epsilon=1, delta=1e-5)
+    synthetic, table = synthetic_people()
     private = fe.privacy.release_sketch(y, public=ref[200:], epsilon=1, ledger=ledger)
     made = [
         comparison,
@@ -53,7 +57,8 @@ def one_of_each(folder):
         private.score(x),
         private.compare({"a": x, "b": gen[200:]}),
         fe.leaderboard([x, gen[200:]], private),
-        synthesis_of_a_table(),
+        synthetic.synthesis,
+        fe.privacy.table_utility(PEOPLE, synthetic.values, table),
         fe.Golden(folder / "floor.jsonl").add({"p": PICTURE}, {"p": PICTURE}, machine="a"),
     ]
     return {one.type_name: one for one in made} | {"sketch": private}

@@ -85,6 +85,7 @@ PARTS: dict[str, dict[str, str]] = {
         "sketch": "Reference data that may not be shown: its owner releases a sketch with a guarantee, once, and "
         "anybody scores any number of generators against it.",
         "generate": "Release a noisy summary of private data once, and write synthetic records that agree with it.",
+        "utility": "Measure on the private records how good synthetic ones are, for their holder alone.",
     },
     "doctor": {
         "extractors": "List, show and check the extractors, which turn samples into embeddings.",

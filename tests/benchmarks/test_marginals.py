@@ -2,10 +2,11 @@ from math import comb
 
 import numpy as np
 import pytest
-from _marginals import marginal_distance, merge_highest, published_distance
+from _marginals import merge_highest, published_distance
 from _real import asset
 
 from finc_eval.core.errors import UsageError
+from finc_eval.private.synthesis.marginals import marginal_distance
 
 ONE = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 OTHER = np.array([[0, 0], [0, 0], [1, 1], [1, 1]])

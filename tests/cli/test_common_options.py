@@ -40,7 +40,7 @@ GROUPED = {
     "extract cache": ("ls", "explain", "verify", "rm"),
 }
 IN_GROUPS = tuple(f"{group} {verb}" for group, verbs in GROUPED.items() for verb in verbs)
-RESULTS = (*EMBED, *IN_GROUPS, "report", "compare changes", "demo", "doctor", "private generate")
+RESULTS = (*EMBED, *IN_GROUPS, "report", "compare changes", "demo", "doctor", "private generate", "private utility")
 
 
 @cache

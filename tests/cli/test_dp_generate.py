@@ -118,8 +118,8 @@ def test_presets_have_the_papers_orders_and_its_bound():
     fashion = image_statistics(fe.privacy.DpHpPaper(data_set="fashion-mnist"), (28, 28, 1))
     assert fashion[0].weight == 10
     table = table_statistics(fe.privacy.DpHpPaper(), WIDE)
-    assert [one.phi.size for one in table] == [9 * 101] + [6**5] * 8
-    assert [one.weight for one in table] == [1] + [0.1 / 8] * 8
+    assert [one.phi.size for one in table] == [9 * 101] + [6**5] * 20
+    assert [one.weight for one in table] == [1] + [0.1 / 20] * 20
     assert table[0].budget / sum(one.budget for one in table) == pytest.approx(0.6)
 
 
@@ -159,7 +159,7 @@ def test_the_papers_parameters_are_options_of_its_method_alone(files):
     made = dp_generate(files, *table, "--method", "dp-hp-paper", "--gamma", 2, "--product-columns", 1)
     assert made.exit_code == 0, made.stderr
     assert "by dp-hp-paper(product_columns=1, gamma=2.0)" in made.stdout
-    assert "500" in made.stdout  # (2 · 101 + 8 · 6) · 2 classes
+    assert "644" in made.stdout  # (2 · 101 + 20 · 6) · 2 classes
 
 
 def test_a_run_without_noise_is_a_baseline_that_says_so_and_no_ledger_takes_it(files):

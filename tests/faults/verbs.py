@@ -93,6 +93,7 @@ VERBS = {
         once=True,
         ledger="book",
     ),
+    "private utility": Verb(f"private utility --data people.csv --gen people.csv --table table.toml {OUT}"),
     "extract cache rm": Verb("extract cache rm --all"),
     "demo": Verb("demo --quiet"),
 }

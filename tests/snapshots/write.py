@@ -15,7 +15,8 @@ BY_NOISE = {
     "private-score": {"zero", "warnings"},
     "private-comparison": {"title", "nearest", "beaten", "tied", "warnings"},
     "private-leaderboard": {"title", "order", "distance", "details", "warnings"},
-    "synthesis": {"agreement", "warnings"},
+    "utility": {"classifiers", "marginals"},
+    "synthesis": {"agreement", "relations", "warnings"},
 }
 """Keys of what depends on noise that nobody can predict ("title" and "warnings" among them), by the type of result."""
 

@@ -36,7 +36,15 @@ from finc_eval.extractors.settings import Extraction
 from finc_eval.private.dp.ledger import Ledger, PlannedLedger
 from finc_eval.private.dp.losses import note_losses
 from finc_eval.private.settings import ImageSynthesisSettings, PrivacySettings, ReleaseSettings
-from finc_eval.private.synthesis.files import SUFFIXES, irregular_lines, read_columns, read_images, write_arrays
+from finc_eval.private.synthesis.files import (
+    SUFFIXES,
+    check_form,
+    irregular_lines,
+    read_columns,
+    read_images,
+    read_labeled,
+    write_arrays,
+)
 
 LedgerFile = Annotated[Path, typer.Option(help="File that records what each data set has spent.")]
 Budget = Annotated[
@@ -121,8 +129,7 @@ def release(
         book = open_ledger(ledger, budget, settings)
         released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
         sources = {"data": data} | ({} if public is None else {"public": public})
-        # They load torch: wrong options need not wait.
-        from finc_eval.embeddings.needs import needs_labels
+        from finc_eval.embeddings.needs import needs_labels  # loads torch, which wrong options need not wait for
         from finc_eval.embeddings.opening import as_embeddings, embed_sources
         from finc_eval.private.reference.release import NO_LABELS
 
@@ -285,7 +292,8 @@ def generate(
     With --table the records are the rows of a table, whose ranges and values come from --table alone, never from the
     data. Without it the records are images. Every run on the same data spends epsilon again.
     """
-    _check_sources(data, table, classes)
+    check_given([data, table])
+    check_form(data, table, classes)
     check_suffix(out, *(SUFFIXES if table is not None else SUFFIXES[1:]))
     inputs = {"data": str(data)} | ({} if table is None else {"table": str(table)})
     output = TerminalOutput(out.parent, "synthesis", out.stem, job_digest("dp-generate", inputs), force)
@@ -313,25 +321,6 @@ def generate(
     else:
         print_result(synthesis, output.listed)
         print(out)
-
-
-def _check_sources(data: Path, table: Path | None, classes: Any) -> None:
-    """Raise UsageError if the files and options cannot belong together."""
-    check_given([data, table])
-    if data.is_dir():
-        raise UsageError(
-            f"{data} is a folder, and private images are taken from one file: pass an .npz of an array images of shape "
-            "(n, height, width), uint8, and labels for classes, which numpy.savez writes"
-        )
-    if table is None and data.suffix != ".npz":
-        raise UsageError(
-            f"{data} is a table: pass --table with its columns and their public ranges, which are not taken from the "
-            "data"
-        )
-    if table is not None and classes is not None:
-        raise UsageError(
-            "--classes is for images: the classes of a table are its label in --table, so pass only one of the two"
-        )
 
 
 @dataclass(frozen=True)
@@ -369,3 +358,38 @@ def _private_images(data: Path, classes: Sequence[str] | None) -> _Private:
     names = None if labels is None else list(labels)
     synthesize = partial(fe.privacy.synthesize_images, images, names, classes=classes or ())
     return _Private(synthesize, len(images), prod(images.shape[1:]) + BYTES_OF_A_CELL)
+
+
+@works
+def utility(
+    data: Annotated[Path, typer.Option(help="Private data, as for private generate.")],
+    gen: Annotated[Path, typer.Option(help="Synthetic data of the same form, made by this program or by another.")],
+    work: Work,
+    table: Annotated[Path | None, typer.Option(help="Public description of a table, a .toml or .json file.")] = None,
+    classes: Annotated[Any, list_option(str, "List of classes, for images with labels.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed of halves, classifiers and yardsticks.")] = 0,
+    out: OptionalOut = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Measure on the private records how good synthetic ones are, for their holder alone.
+
+    Classifiers that are trained on synthetic records are tested on private ones, and marginals are compared. This is
+    computed without noise: no guarantee covers it, and no ledger counts it, so do not publish it.
+    """
+    check_given([data, gen, table])
+    check_form(data, table, classes)
+    inputs = {"data": str(data), "gen": str(gen)} | ({} if table is None else {"table": str(table)})
+    if out is not None and out.resolve() == gen.resolve().parent:
+        raise UsageError(
+            f"{out} is the folder of {gen}, which is made to be published, and this page is not: choose another folder"
+        )
+    named = "utility-not-private"
+    output = None if out is None else output_folder("private utility", "utility", inputs, out, force, stem=named)
+    with work.running() as run:
+        if table is not None:
+            described = fe.privacy.Table.load(table)
+            found = fe.privacy.table_utility(read_columns(data), read_columns(gen), described, seed=seed, run=run)
+        else:
+            found = fe.privacy.image_utility(*read_labeled(data), *read_labeled(gen), classes or (), seed=seed, run=run)
+    emit(found, output, as_json)

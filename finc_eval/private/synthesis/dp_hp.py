@@ -89,15 +89,30 @@ class PrivateEmbedding:
             noise += weight * scale**2 * noisy.numel()
         return total / noise
 
+    @property
+    def spread(self) -> float:
+        """Spread of a discrepancy of 1 by noise alone: √(2 Σ (w s²)²) / Σ w s², over the released numbers."""
+        weights = [
+            1.0 if statistic.weight is None else statistic.weight * scale**2
+            for statistic, scale in zip(self.statistics, self.scales, strict=True)
+        ]
+        sizes = [mean.numel() for mean in self.means]
+        squares = sum(weight**2 * size for weight, size in zip(weights, sizes, strict=True))
+        return sqrt(2 * squares) / sum(weight * size for weight, size in zip(weights, sizes, strict=True))
 
-class Generator(Protocol):
-    """A model that can be fitted to an embedding, and sampled."""
+
+class Fitted(Protocol):
+    """A model that can be fitted to an embedding."""
 
     def parameters(self) -> list[torch.Tensor]:
         """Return the tensors that are fitted."""
 
     def means(self, statistics: Sequence[Statistic]) -> list[torch.Tensor]:
         """Return the mean of φ over samples of each class, (classes, q) for each statistic, with gradients."""
+
+
+class Generator(Fitted, Protocol):
+    """A model that can be fitted to an embedding, and sampled."""
 
     def sample(self, labels: torch.Tensor, seed: int) -> torch.Tensor:
         """Draw one record for each of these class labels: (n,) → (n, k), on the CPU."""
@@ -161,7 +176,7 @@ def release_embedding(
 
 
 def fit(
-    generator: Generator,
+    generator: Fitted,
     target: PrivateEmbedding,
     *,
     steps: int,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from finc_eval.core.doors import create_file, create_text, read_text
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.csv_text import CsvLines, write_rows
 from finc_eval.core.files.npz import NpzFile, NpzRows
 from finc_eval.core.memory import BYTES_PER_LINE, BYTES_PER_TEXT_BYTE, check_decoded, check_list
@@ -18,6 +18,24 @@ from finc_eval.core.storage import write_whole
 from finc_eval.private.dp.public_values import column_arrays
 
 SUFFIXES = (".csv", ".npz")
+
+
+def check_form(data: Path, table: Path | None, classes: object) -> None:
+    """Raise UsageError if data, the description of a table and a list of classes cannot belong together."""
+    if data.is_dir():
+        raise UsageError(
+            f"{data} is a folder, and private images are taken from one file: pass an .npz of an array images of shape "
+            "(n, height, width), uint8, and labels for classes, which numpy.savez writes"
+        )
+    if table is None and data.suffix != ".npz":
+        raise UsageError(
+            f"{data} is a table: pass --table with its columns and their public ranges, which are not taken from the "
+            "data"
+        )
+    if table is not None and classes is not None:
+        raise UsageError(
+            "--classes is for images: the classes of a table are its label in --table, so pass only one of the two"
+        )
 
 
 def read_columns(path: str | Path) -> dict[str, np.ndarray]:
@@ -43,6 +61,18 @@ def read_images(path: str | Path) -> tuple[NpzRows, np.ndarray | None]:
     if "images" not in file.names:
         raise DataError(f"{path} must have an array `images`, and `labels` if there are classes, got {file.names}")
     return file.rows("images"), file.array("labels") if "labels" in file.names else None
+
+
+def read_labeled(path: str | Path) -> tuple[np.ndarray, list[object]]:
+    """Read the arrays `images` and `labels` of an .npz.
+
+    Raises:
+        DataError: the file cannot be read, or has no labels.
+    """
+    rows, labels = read_images(path)
+    if labels is None:
+        raise DataError(f"{path} has no array labels, which classifiers need: add it")
+    return np.concatenate([*rows.batches(len(rows))]), list(labels)
 
 
 def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:

@@ -291,3 +291,34 @@ class ProductMixture:
             codes.append(block[:, start : start + width])
             start += width
         return codes
+
+
+class IndependentColumns:
+    """A table without relations: each column has shares of its own, which are the same in every class.
+
+    It starts from what is publicly known of the columns, and from the released shares of the classes, (classes,). The
+    features know the shares of the classes, too, and better. So these are fitted as well.
+    """
+
+    def __init__(self, table: Table, shares: torch.Tensor) -> None:
+        self._alone = ProductMixture(replace(table, label=None), 1)
+        prior = torch.cat([column.prior for column in table.columns]).log()
+        self._alone.logits = prior[None].clone().requires_grad_()
+        self._released = shares
+        self._classes = shares.log().clone().requires_grad_()
+
+    def parameters(self) -> list[torch.Tensor]:
+        """Return the logits of the levels and of the classes."""
+        return [*self._alone.parameters(), self._classes]
+
+    def means(self, statistics: Sequence[Statistic]) -> list[torch.Tensor]:
+        """Return E φ for each class, times its share over the released one: (classes, q) for each statistic."""
+        factors = (self._classes.softmax(0) / self._released)[:, None]
+        return [factors * mean for mean in self._alone.means(statistics)]
+
+    def draw(self, count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Draw records (n, k) and their classes (n,), which have nothing to do with each other."""
+        chance = torch.Generator().manual_seed(seed)
+        shares = self._classes.detach().softmax(0).cpu()
+        classes = torch.multinomial(shares, count, replacement=True, generator=chance)
+        return self._alone.sample(torch.zeros(count, dtype=torch.long), seed), classes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import sqrt
 from typing import Any
 
 from markupsafe import Markup
@@ -12,6 +11,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.words import percent, plural
 from finc_eval.gallery.pictured import Gallery, Thumbnails, read_thumbnails
 from finc_eval.private.reference.page import promises
+from finc_eval.private.synthesis.learned import Learned
 from finc_eval.private.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, ReleasedPart, Synthesis
 from finc_eval.report import Page
 from finc_eval.report.drawings import bar
@@ -50,11 +50,17 @@ COLUMNS: dict[str, Callable[[MadeColumn], Cell | str]] = {
 HOW = (
     "Means of features of the private records were released once, with noise. A generator was fitted to them, and the "
     "records were drawn from it. Privacy does not get worse by what is done with the release or the records: both can "
-    "be published. This page cannot say whether the records serve a purpose, because that would need the private "
-    "records: test it on records that are public, or spend budget on it."
+    "be published. Whether the records serve a purpose cannot be read from the release. `finc-eval private utility` "
+    "measures it on the private records, for their holder alone."
 )
 
+LEARNED = ("Records", "Discrepancy")
+
 LEGENDS = {
+    "learned": "Discrepancies from the same release. The description alone is what was public before. Columns "
+    "without relations have the shares that fit the release best, and no relations to each other or to the class. "
+    "Chance: as many records of such a law are related a little. All of it follows from the release, and costs no "
+    "privacy.",
     "parts": "Means of features of the private records, with noise on every number. Discrepancy: the squared distance "
     "of the generator from them, over what noise alone makes of it. About 1 says that nothing but noise is left, and "
     "far more that the generator misses something.",
@@ -103,6 +109,8 @@ def outline(result: Synthesis) -> Outline:
     if result.columns:
         legend, words = LEGENDS["columns"], ["Most frequent"]
         tables.append(TextTable.of("Columns", COLUMNS, result.columns, words=words, legend=legend))
+    if result.learned is not None:
+        tables.append(_learned(result, result.learned))
     form = "table" if result.columns else "images"
     return Outline(
         kind="synthetic records under differential privacy",
@@ -118,20 +126,43 @@ def outline(result: Synthesis) -> Outline:
     )
 
 
+def _learned(result: Synthesis, learned: Learned) -> TextTable:
+    """Return the table of what agrees with the release, and how well."""
+    rows = [
+        ("the description alone", f"{learned.description:.2f}"),
+        ("columns without relations", f"{learned.independent:.2f}"),
+        ("the synthetic records", f"{result.discrepancy:.2f}"),
+        ("noise alone", "1.00"),
+        ("noise and chance, without relations", f"{learned.chance:.2f}"),
+    ]
+    return TextTable("What was learned", LEARNED, rows, legend=LEGENDS["learned"])
+
+
 def says(result: Synthesis) -> dict[str, str]:
-    """Return what was released, and whether the generator agrees with it, in plain sentences."""
-    # 3: standard deviations of the discrepancy of noise alone within which a generator agrees with a release.
+    """Return what was released, whether the generator agrees with it, and whether it shows relations of columns."""
     agreement = (
-        "The generator agrees with them as well as the noise allows."
-        if result.discrepancy <= 1 + 3 * sqrt(2 / result.features)
-        else f"The generator is {result.discrepancy:.2f} times as far from them as noise alone would be: it needs more "
+        f"The generator is {result.discrepancy:.2f} times as far from them as noise alone would be: it needs more "
         "steps, or features that it can meet. A new run spends epsilon again."
+        if not result.agrees
+        else "The generator agrees with them as well as the noise allows."
     )
     released = (
         f"{plural(result.features, 'number')} about {plural(result.records, 'private record')} were released, and "
         f"{plural(result.synthetic, 'record')} drawn from a generator that was fitted to them by {result.method}."
     )
-    return {"released": released, "agreement": agreement}
+    return {"released": released, "agreement": agreement} | _relations(result)
+
+
+def _relations(result: Synthesis) -> dict[str, str]:
+    """Return whether relations between columns stand out from the noise; empty for images, and without noise."""
+    if result.learned is None or result.guarantee is None:
+        return {}
+    shown = (
+        "The release shows relations between columns."
+        if result.learned.shows_relations
+        else "Relations between columns do not stand out from the noise: do not rely on those of the synthetic records."
+    )
+    return {"relations": shown}
 
 
 PAGE = Page(says, outline, draw=page)

@@ -100,9 +100,9 @@ def table_statistics(method: AnySynthesis, table: Table, seed: int = 0) -> tuple
             scale = sqrt(2.0 * table.mean_square(table.amounts))
             return (Statistic(BoundedMoments(table.amounts.shape[1], 1, length_scale=scale), table.amounts),)
         case DpHpPaper():
-            # Table 6, adult. Each column is one number. Length scales come from the public positions, where the paper's
-            # code takes medians of the private data.
-            defaults = DpHpPaper(product_order=5, product_columns=5, draws=8, sum_share=0.6, gamma=0.1)
+            # The published code, adult (and Table 6). Each column is one number. Length scales come from the public
+            # positions, where the code takes medians of the private data.
+            defaults = DpHpPaper(product_order=5, product_columns=5, draws=20, sum_share=0.6, gamma=0.1)
             return _paper_statistics(method, defaults, len(table.columns), LEVEL_SCALE, seed, table.positions)
         case DpMerf():
             scale, dim = sqrt(table.mean_square(table.codes) / 2), table.codes.shape[1]

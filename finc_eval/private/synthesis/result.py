@@ -18,6 +18,7 @@ from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.private.dp.guarantee import Guarantee
 from finc_eval.private.synthesis.columns import MISSING_LEVEL, Column, Number
 from finc_eval.private.synthesis.dp_hp import Generator, PrivateEmbedding
+from finc_eval.private.synthesis.learned import Learned
 from finc_eval.private.synthesis.tabular import Table
 
 NOT_PRIVATE = "NOT PRIVATE: no noise was added, so that this is a baseline, and protects no record"
@@ -77,6 +78,8 @@ class Synthesis(Document):
         discrepancy: discrepancy of the generator from the release, about 1 when only noise is left.
         steps: number of steps of the fit.
         columns: columns of a synthetic table; empty for images.
+        learned: discrepancies of tables that know less from the same release; None for images.
+        spread: how much noise alone varies a discrepancy of 1.
         shown: ids of the images of each class that a page shows; empty for a table.
     """
 
@@ -92,12 +95,20 @@ class Synthesis(Document):
     discrepancy: float
     steps: int
     columns: tuple[MadeColumn, ...] = ()
+    learned: Learned | None = None
+    spread: float = 0.0
     shown: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def features(self) -> int:
         """Number of released numbers, without the shares of the classes."""
         return sum(part.numbers for part in self.parts)
+
+    @property
+    def agrees(self) -> bool:
+        """True if the generator agrees with the release as well as its noise allows."""
+        # 3: spreads of the noise within which a generator agrees with a release.
+        return self.discrepancy <= 1 + 3 * self.spread
 
     def __str__(self) -> str:
         return (
@@ -182,6 +193,7 @@ def synthesis_of(
         shares=dict(zip(names, target.shares.tolist(), strict=False)),
         discrepancy=course[-1],
         steps=len(course),
+        spread=target.spread,
         provenance=Provenance.here(target.shares.device),
     )
 

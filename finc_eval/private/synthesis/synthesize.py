@@ -49,6 +49,7 @@ from finc_eval.private.synthesis.generators import (
     ProductMixture,
     Smooth,
 )
+from finc_eval.private.synthesis.learned import learned_from
 from finc_eval.private.synthesis.released_features import Shape, image_statistics, table_statistics
 from finc_eval.private.synthesis.result import (
     SyntheticImages,
@@ -136,9 +137,9 @@ def synthesize_table(
         made = synthesis_of(
             str(chosen.method), generator, target, table.label.values if table.label else (), drawn, course
         )
-        return SyntheticTable(
-            table.decoded(sampled, drawn, chosen.seed), replace(made, columns=make_columns(table, sampled))
-        )
+        learned = learned_from(table, target)
+        made = replace(made, columns=make_columns(table, sampled), learned=learned)
+        return SyntheticTable(table.decoded(sampled, drawn, chosen.seed), made)
 
 
 def synthesize_images(

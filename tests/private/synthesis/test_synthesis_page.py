@@ -67,10 +67,44 @@ def test_the_page_of_a_table_tells_release_guarantee_and_columns(made, tmp_path)
 
 def test_whether_a_generator_agrees_is_judged_by_what_noise_alone_would_do(made):
     told = made.synthesis
-    far = replace(told, discrepancy=1 + 3.1 * math.sqrt(2 / told.features))
-    near = replace(told, discrepancy=1 + 2.9 * math.sqrt(2 / told.features))
-    assert "agrees with them as well as the noise allows" in near.to_markdown()
-    assert "times as far from them as noise alone would be" in far.to_markdown()
+    assert told.spread == pytest.approx(math.sqrt(2 / told.features))  # weights by noise: every number counts alike
+    far = replace(told, discrepancy=1 + 3.1 * told.spread)
+    near = replace(told, discrepancy=1 + 2.9 * told.spread)
+    assert near.agrees and not far.agrees
+    assert near.says["agreement"] != far.says["agreement"]
+
+
+def test_a_release_says_what_it_adds_to_the_description_and_to_columns_without_relations(made):
+    """Ages and smokers are far from the description, and have nothing to do with each other or with the ill."""
+    learned = made.synthesis.learned
+    assert learned.description > 5 * learned.independent and not learned.shows_relations
+    assert "do not rely" in made.synthesis.says["relations"]
+    related = replace(learned, independent=learned.chance + 3.1 * learned.spread)
+    assert related.shows_relations and "do not rely" not in replace(made.synthesis, learned=related).says["relations"]
+
+
+def test_relations_to_the_class_stand_out(patients):
+    related = patients | {"smokes": np.where(patients["ill"] == "1", "yes", "no")}
+    told = fe.privacy.synthesize_table(related, TABLE, epsilon=5, ledger=None, steps=60).synthesis
+    assert told.learned.shows_relations
+    assert told.learned.independent > told.learned.chance > 1
+
+
+def test_noise_and_chance_are_what_releases_of_unrelated_columns_have_on_average():
+    rng, found, said = np.random.default_rng(0), [], []
+    for _ in range(12):
+        values = {
+            "age": rng.integers(18, 95, 300),
+            "smokes": rng.choice(["no", "yes"], 300),
+            "ill": rng.choice(["0", "1"], 300),
+        }
+        told = fe.privacy.synthesize_table(
+            values, TABLE, epsilon=5, ledger=None, method="dp-hp-few", steps=60, count=1
+        ).synthesis.learned
+        found.append((told.independent - told.chance) / told.spread)
+        said.append(told.shows_relations)
+    # The shares of columns are fitted, which takes a part of the noise away.
+    assert -1.8 < np.mean(found) < 0.6 and sum(said) <= 1
 
 
 def test_a_baseline_without_noise_says_so_first(patients):
