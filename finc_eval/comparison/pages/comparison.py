@@ -89,7 +89,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
-        lead=" ".join(details(comparison).values()),
+        lead="" if comparison.by_id else " ".join(details(comparison).values()),
         captions=comparison.captions,
         prompt_tables=[*mix_tables(comparison.kinds, shown), *prompt_tables(comparison.prompts, shown)],
         tests=tests_in_words(comparison),
