@@ -270,7 +270,9 @@ def test_the_page_shows_broken_pairs_first_and_has_each_anchor_once(black, tmp_p
     page = re.sub(r"(?s)<script.*?</script>", "", (tmp_path / "a.html").read_text())
     anchors = re.findall(r'\sid="([^"]+)"', page)
     assert len(anchors) == len(set(anchors))
-    assert page.index(">Broken pairs<") < page.index(">Is anything worse?<") < page.index("<summary>Kinds and directions")
+    assert (
+        page.index(">Broken pairs<") < page.index(">Is anything worse?<") < page.index("<summary>Kinds and directions")
+    )
     assert page.index(">Broken pairs<") < page.index('<svg class="map'), "the largest difference is seen first"
     assert all(f">{name}<" in page for name in BLACK)
 
