@@ -383,18 +383,18 @@ def _look_of(
 ) -> Look:
     """Describe a look with its shares and with samples: the clearest of a set, and typical ones of the other."""
     place = next(column.place for column in columns if column.trait is one.trait)
-    middle = {label: float(np.median(each.values[:, place])) for label, each in measured.items()}
+    values_of = {label: each.values[:, place] for label, each in measured.items()}
+    middle = {label: float(np.median(values)) for label, values in values_of.items()}
     shown = {}
     for label, values in one.order.items():
         clear = -values if label == one.more_in else np.abs(values - np.median(values))
         # Equal ones in a random order: the first of a folder are of one class.
         order = np.lexsort([np.random.default_rng(0).permutation(len(clear)), clear])
         shown[label] = sets[label].ids_at(measured[label].rows[order[:EXAMPLES]])
-    shares, interval = one.estimate(
-        {label: unit_numbers(sets[label].unit_keys()[each.rows]) for label, each in measured.items()}
-    )
+    units = {label: unit_numbers(sets[label].unit_keys()[each.rows]) for label, each in measured.items()}
+    shares, interval = one.estimate(units)
     assert one.name is not None
     return Look(
         one.name, one.whole, one.more_in, shares["gen"], shares["ref"], p_value, one.trait.name, middle["gen"],
-        middle["ref"], shown, interval=interval, spread=TraitSpread.of({k: m.values[:, place] for k, m in measured.items()}),
+        middle["ref"], shown, interval=interval, spread=TraitSpread.of(values_of),
     )  # fmt: skip

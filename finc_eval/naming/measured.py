@@ -57,7 +57,7 @@ BINS = 16  # parts of the values of a trait, of which pages draw the shares, at 
 
 @dataclass(frozen=True)
 class TraitSpread(Record):
-    """How the values of a trait are spread in two sets: shares of the samples in bins of as many samples of both.
+    """Shares of the samples of two sets by the value of a trait, in bins of as many samples of both sets together.
 
     Long tails are as wide as they have samples. Equal values are of one bin.
 
