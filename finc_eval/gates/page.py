@@ -287,14 +287,16 @@ def _failed(result: Verdict) -> list[TextTable]:
         if left.pop(names[0], None) is None:  # it measures the cause in an earlier row
             cells[2:] = [*["–"] * len(cells[2:-1]), ""]
         others = [left.pop(name) for name in names if name in left]
-        first.append([words, cells[0], f"and {len(others)} more" * bool(others), *cells[1:]])
-        more += [[*_cells(result, limit, limit in pictured)[:-1], words] for limit in others]
+        limit = cells[0] if isinstance(cells[0], Cell) else Cell(cells[0])
+        limit = limit._replace(small=f"and {len(others)} more" * bool(others))
+        what = words.partition(" (")[0]  # the headline has the numbers
+        first.append([what, limit, *cells[1:]])
+        more += [[*_cells(result, other, other in pictured)[:-1], what] for other in others]
     has_notes = any(row[-1] for row in first)
-    columns = ["What", COLUMNS[0], "Also", *COLUMNS[1:], *["Note"] * has_notes]
+    columns = ["What", *COLUMNS, *["Note"] * has_notes]
     rows = first if has_notes else [row[:-1] for row in first]
     legend = PICTURES if any(limit in pictured for limit in broken.values()) else ""
-    words_of = ["Also", "Verdict", "Note"]
-    failed = TextTable("What failed", columns, rows, names=columns[:2], words=words_of, legend=legend)
+    failed = TextTable("What failed", columns, rows, names=columns[:2], words=["Verdict", "Note"], legend=legend)
     same = TextTable(SAME, [*COLUMNS, "What"], more, words=["Verdict", "What"])
     return [*[failed] * bool(first), *[same] * bool(more)]
 
