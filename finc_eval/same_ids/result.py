@@ -179,8 +179,8 @@ class ById(Record, Shown):
             if self.of_pairs is None and of_all:  # that is what is wrong with the pairs
                 return f"broken: the run {predicate(of_all)}"
             told = self.run if self.of_pairs is None else self.of_pairs.text
-            count = f"{len(self.broken):,} of {self.n:,} {thing}"
-            return f"broken: {told if told not in ('', count) else f'{count} ({self._say_causes()})'}{but}"
+            counted = f"{len(self.broken):,} of {self.n:,} {thing}"
+            return f"broken: {told if told not in ('', counted) else f'{counted} ({self._say_causes()})'}{but}"
         if self.doubt:
             return f"undecided: {self.doubt}"
         if count:
