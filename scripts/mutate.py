@@ -30,9 +30,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "finc_eval"
 
 MATHEMATICS = [
-    *("baselines", "comparison", "embeddings", "estimates", "feature_maps", "gates", "golden", "judges"),
-    *("leaderboards", "measures", "memorization", "monitoring", "naming", "numerics", "partitions", "private"),
-    *("prompts", "same_ids", "sketches"),
+    *("baselines", "comparison", "conventions", "embeddings", "engines", "estimates", "feature_maps", "findings"),
+    *("gates", "golden", "judges", "leaderboards", "local_evidence", "measures", "memorization", "monitoring"),
+    *("naming", "numerics", "partitions", "private", "prompts", "same_ids", "sketches"),
 ]
 """Rooms whose lines are drawn."""
 

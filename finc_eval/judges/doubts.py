@@ -11,9 +11,10 @@ import numpy as np
 
 from finc_eval.core.words import figure, join_words, plural
 from finc_eval.judges.choosing import WORDS
-from finc_eval.judges.paired import Array
+from finc_eval.judges.paired import Array, Means
 from finc_eval.judges.sample_scores import SampleScores
 from finc_eval.judges.tables import words
+from finc_eval.judges.weighting import Weighting
 
 USUAL = re.compile(r"0|[12]|9+|10+")  # digits of numbers that programs write for a failed call: -1, -100, 999
 FAR = 3.0  # ranges of the rest from which a number stands outside of it; from 1 if it is usual for a failed call
@@ -24,6 +25,9 @@ APART, FAR_APART = 3.0, 10.0
 one of them has parts of 1, as .85 stands beside 4.2 of 5 or 83 of 100."""
 
 CENTRAL = (0.05, 0.95)  # quantiles between which typical scores lie
+
+SAME = {"rel_tol": 1e-6, "abs_tol": 1e-9}  # distance of numbers that are equal but for rounding to seven digits
+ROUNDED = {"rel_tol": 5e-3, "abs_tol": 5e-4}  # distance of numbers that are equal but for rounding to three digits
 
 LOWER = words(
     "niqe brisque piqe ilniqe pi lpips dists loss losses error err errors mse rmse mae nll ppl perplexity fid kid"
@@ -65,23 +69,61 @@ def _count(names: Sequence[str]) -> str:
     return "counts" if len(names) == 1 else "count"
 
 
-def say_stated(judge: str, ours: Mapping[str, float], stated: Mapping[str, float]) -> list[str]:
-    """Return where a file states another number for a model than the mean over prompts."""
-    unlike = [
-        name for name in ours if name in stated and not isclose(ours[name], stated[name], rel_tol=5e-3, abs_tol=5e-4)
-    ]
+def say_stated(
+    judge: str, ours: Mapping[str, float], stated: Mapping[str, float], rules: Mapping[str, Weighting]
+) -> list[str]:
+    """Return where a file states another number for a model than the board has, and why."""
+    near = SAME if rules else ROUNDED
+    unlike = [name for name in ours if name in stated and not isclose(ours[name], stated[name], **near)]
     if not unlike:
         return []
-    pairs = [
-        f"{figure(stated[name])} for {name}, where the mean over prompts is {figure(ours[name])}" for name in unlike
-    ]
+    here = "the board has" if rules else "the mean over prompts is"
+    pairs = [f"{figure(stated[name])} for {name}, where {here} {figure(ours[name])}" for name in unlike]
     both = [name for name in ours if name in stated]
     turned = any((ours[a] - ours[b]) * (stated[a] - stated[b]) < 0 for a, b in combinations(both, 2))
     order = ", and orders models otherwise" if turned else ""
+    reasons = dict.fromkeys(rules[name].lacks for name in unlike if name in rules and rules[name].lacks)
+    why = "; ".join(reasons) or "the scores in the file do not give it: it may have been changed"
+    if not rules:
+        why = (
+            "benchmarks weigh samples or tasks in ways of their own, that of another model's scores is not known, and "
+            "ranks are of the means over prompts"
+        )
+    return [f"{judge}: the file's own number is {join_words(pairs)}{order}: {why}"]
+
+
+def say_rules(judge: str, rules: Mapping[str, Weighting]) -> list[str]:
+    """Return that models have numbers by unlike rules of a benchmark."""
+    by_rule: dict[str, list[str]] = {}
+    for name, rule in rules.items():
+        by_rule.setdefault(rule.rule, []).append(name)
+    if len(by_rule) < 2:
+        return []
+    who = join_words([f"{join_words(names)} has {rule}" for rule, names in by_rule.items()])
     return [
-        f"{judge}: the file's own number is {join_words(pairs)}{order}: benchmarks weigh samples or tasks in ways of "
-        "their own, and ranks are of the means over prompts"
+        f"{judge}: {who}, as the numbers in their files are made: VBench sums otherwise when it runs in several "
+        "processes; evaluate all models in one way"
     ]
+
+
+def say_prompts(judge: str, means: Means, prompts: Mapping[str, Sequence[str]], has_rule: bool) -> Iterator[str]:
+    """Yield what to know of prompts that not all models have."""
+    known = {name: {*texts} for name, texts in prompts.items()}
+    every = set().union(*known.values())
+    lacking = {name: len(every - texts) for name, texts in known.items() if every - texts}
+    if not lacking or len(known) < 2:
+        return
+    who = join_words([f"{name} lacks {count:,}" for name, count in lacking.items()])
+    if has_rule:
+        yield f"{judge}: of {len(every):,} prompts, {who}; each has the number of its own, as its benchmark prints it"
+    elif means.is_paired:
+        yield f"{judge}: of {len(every):,} prompts, {who}; means are over the {means.prompts[0]:,} that all models have"
+    else:
+        shared = len(set.intersection(*known.values()))
+        yield (
+            f"{judge}: models share {shared:,} of {len(every):,} prompts, so that each has the mean of its own, and "
+            "easier prompts count for a model"
+        )
 
 
 def failed(values: Array) -> list[float]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.words import join_words
-from finc_eval.judges.sample_scores import SampleScores
+from finc_eval.judges.asked_again import mean_of_repeats
+from finc_eval.judges.sample_scores import SampleScores, unlike_versions
 from finc_eval.judges.tables import SCORE
+from finc_eval.judges.weighting import Weighting
 
 Key = tuple[str, str, str]
 
@@ -75,10 +78,11 @@ def join_tables(model: str, tables: Sequence[SampleScores]) -> SampleScores:
         for judge, values in table.judges.items():
             known = judges.setdefault(judge, np.full(len(place), np.nan))
             of = source.setdefault(judge, np.zeros(len(place), np.int64))
-            _check_alike(model, judge, tables, number, known[at], of[at])
+            if not table.repeats:
+                _check_alike(model, judge, tables, number, known[at], of[at])
             given = np.isfinite(values)
             known[at[given]], of[at[given]] = values[given], number
-    return _joined(tables, rows, len(place), judges)
+    return _joined(model, tables, rows, len(place), judges)
 
 
 def _keys(table: SampleScores, tables: Sequence[SampleScores], model: str) -> list[Key]:
@@ -111,7 +115,7 @@ def _check_alike(
 
 
 def _joined(
-    tables: Sequence[SampleScores], rows: Sequence[np.ndarray], n: int, judges: dict[str, np.ndarray]
+    model: str, tables: Sequence[SampleScores], rows: Sequence[np.ndarray], n: int, judges: dict[str, np.ndarray]
 ) -> SampleScores:
     """Return one table; ids, prompts, seeds and labels are of the first table that has them."""
 
@@ -128,6 +132,7 @@ def _joined(
     # What a file states is of its own samples.
     stated = [(judge, value) for table in tables for judge, value in table.stated.items()]
     alone = {judge for judge in judges if sum(judge in table.judges for table in tables) == 1}
+    repeats = _joined_repeats(model, tables, rows, n, judges)
     return SampleScores(
         name=join_words([table.name for table in tables]),
         judges=judges,
@@ -140,5 +145,49 @@ def _joined(
         has_names=all(table.has_names for table in tables),
         known=frozenset[str]().union(*(table.known for table in tables)),
         stated={judge: value for judge, value in stated if judge in alone},
+        weighted={judge: rule for judge in judges if (rule := _joined_rule(judge, tables, rows, n)) is not None},
+        **repeats,
+        versions=_joined_versions(tables),
+        is_numbered=all(table.is_numbered for table in tables),
         notes=tuple(note for table in tables for note in table.notes),
     )
+
+
+def _joined_rule(judge: str, tables: Sequence[SampleScores], rows: Sequence[np.ndarray], n: int) -> Weighting | None:
+    """Return the rule of a judge over all samples, if all tables that have the judge have the same rule."""
+    having = [number for number, table in enumerate(tables) if judge in table.judges]
+    rules = [tables[number].weighted[judge] for number in having if judge in tables[number].weighted]
+    return Weighting.joined(rules, [rows[number] for number in having], n) if len(rules) == len(having) else None
+
+
+def _joined_repeats(
+    model: str, tables: Sequence[SampleScores], rows: Sequence[np.ndarray], n: int, judges: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    """Return the repeats of all samples, whose means become the scores; a table without any is a repeat of its own."""
+    if not any(table.repeats for table in tables):
+        return {}
+    names = [*dict.fromkeys(name for table in tables for name in table.repeat_names or ("",))]
+    repeats = {judge: np.full((len(names), n), np.nan) for judge in judges}
+    for table, at in zip(tables, rows, strict=True):
+        for judge, values in table.judges.items():
+            for name, given in zip(table.repeat_names or ("",), table.repeats.get(judge, values[None]), strict=True):
+                known = repeats[judge][names.index(name)]
+                both = np.isfinite(known[at]) & np.isfinite(given)
+                if not np.allclose(known[at][both], given[both], rtol=1e-6, atol=0):
+                    raise DataError(
+                        f"{table.name} gives samples of {model} other {judge} than a table before, in {name}"
+                    )
+                known[at[np.isfinite(given)]] = given[np.isfinite(given)]
+    judges |= {judge: mean_of_repeats(scores) for judge, scores in repeats.items()}
+    return {"repeats": repeats, "repeat_names": tuple(names)}
+
+
+def _joined_versions(tables: Sequence[SampleScores]) -> dict[str, str]:
+    """Return the version of each judge; DataError if tables of one model have unlike ones."""
+    found: dict[str, tuple[str, str]] = {}
+    for table in tables:
+        for judge, version in table.versions.items():
+            known, name = found.setdefault(judge, (version, table.name))
+            if known != version:
+                raise unlike_versions(judge, {name: known, table.name: version})
+    return {judge: version for judge, (version, _) in found.items()}

@@ -15,7 +15,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import training_runs
 from finc_eval.judges.paired import Integers
 from finc_eval.judges.sample_scores import SampleScores
-from finc_eval.judges.scores import match_ids
+from finc_eval.judges.scores import match_ids, match_numbers
 from finc_eval.samples.files import FolderFiles, ZipFiles
 from finc_eval.samples.metadata import PROMPT_KEYS
 
@@ -61,7 +61,8 @@ def rows_in(name: str, scores: SampleScores, samples: Embeddings) -> Integers:
         numbers = np.arange(scores.n)
         return np.where(numbers < samples.n, numbers, -1)
     if scores.has_ids:
-        found = match_ids(scores.ids, samples.ids_between(0, samples.n))
+        names = samples.ids_between(0, samples.n)
+        found = match_numbers(scores.ids, names) if scores.is_numbered else match_ids(scores.ids, names)
         if (found >= 0).any():
             return found
     if scores.has_prompts and PROMPT_KEYS[0] in samples.columns:
@@ -97,6 +98,11 @@ def say_missing(name: str, scores: SampleScores, rows: Integers, samples: Embedd
         if scores.has_ids:
             yield f"{scores.name} names no sample of {name}: scores are ranked, and nothing is said by kind"
         return
+    if scores.is_numbered and not scores.has_prompts:
+        yield (
+            f"neither {scores.name} nor {name} has prompts, so that each image counts as a prompt: if a prompt has "
+            "several images, intervals are too narrow; give the set a column prompt"
+        )
     by_count: dict[int, list[str]] = {}
     for judge, values in scores.judges.items():
         scored = len(np.unique(rows[(rows >= 0) & np.isfinite(values)]))

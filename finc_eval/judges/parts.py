@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from finc_eval.core.record import Record
 from finc_eval.estimates.error_source import ErrorSource
 from finc_eval.estimates.estimate import Estimate
-from finc_eval.judges.paired import Array, Integers
+from finc_eval.judges.paired import Array, Integers, Means
 from finc_eval.numerics.families import bonferroni
 from finc_eval.numerics.inference import ALPHA, least_variance
 from finc_eval.prompts.words import Phrases, choose
@@ -96,6 +96,46 @@ class Gains:
     prompt: Integers  # number of the prompt of each row, shape (n,)
     divisions: Mapping[str, Division]  # parts of the rows by the name of what divides them
     has_words: bool = True  # whether the words of prompts are tested
+
+
+def gains_of(
+    means: Means,
+    values: Mapping[str, Array],
+    prompts: Mapping[str, Sequence[str]],
+    divisions: Mapping[str, Mapping[str, Division]],
+    better: bool,
+) -> tuple[list[Gains], list[str]]:
+    """Return the gains of models over the others, and of parts over others whatever the model; and the prompts.
+
+    Args:
+        means: means of the models.
+        values: scores of the samples of each model, shape (n,).
+        prompts: prompt of each of these samples.
+        divisions: divisions of these samples.
+        better: whether higher scores are better.
+    """
+    names = sorted({prompt for texts in prompts.values() for prompt in texts})
+    number = {name: place for place, name in enumerate(names)}
+    gains, level = [], []
+    for place, model in enumerate(means.models):
+        block = np.array([number[prompt] for prompt in prompts[model]], np.int64)
+        division = divisions.get(model, {})
+        level.append(Gains("", values[model] - values[model].mean(), block, dict(division)))
+        if len(means.models) < 2:
+            continue
+        others = np.delete(np.arange(len(means.models)), place)
+        if means.is_paired:
+            inside = np.isfinite(means.table[place, block])
+            against = means.table[others].mean(0)[block]
+        else:
+            inside, against = np.ones(len(block), bool), np.full(len(block), means.values[others].mean())
+        rows = np.flatnonzero(inside)
+        of_rows = {by: parts.at(rows) for by, parts in division.items()}
+        gains.append(Gains(model, (values[model] - against)[rows], block[rows], of_rows))
+    shared = {by: Division.joined([gain.divisions[by] for gain in level]) for by in level[0].divisions}
+    every = np.concatenate([gain.values for gain in level]), np.concatenate([gain.prompt for gain in level])
+    best = means.values.argmax() if better else means.values.argmin()
+    return [*without_twins(gains, int(best)), Gains("", *every, shared)], names
 
 
 def without_twins(gains: Sequence[Gains], better: int) -> list[Gains]:

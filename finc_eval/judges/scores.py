@@ -17,14 +17,18 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.columns_in import Columns
 from finc_eval.core.words import join_words, plural, quote
+from finc_eval.judges.asked_again import fold_repeats
 from finc_eval.judges.joining import join_tables, name_unnamed
-from finc_eval.judges.layouts import EXPECTED, MAX_SCORE, Scored, score_in, scored
+from finc_eval.judges.layouts.known import EXPECTED, scored
+from finc_eval.judges.layouts.scored import MAX_SCORE, Scored, score_in
 from finc_eval.judges.sample_scores import Array, SampleScores
-from finc_eval.judges.tables import NamedColumns, find_column, is_number, number_of, read_table, shown, text_of
+from finc_eval.judges.tables import NamedColumns, find_column, is_file, is_number, number_of, read_table, shown, text_of
 from finc_eval.samples.metadata import LABEL_KEYS, NAME_KEYS, PROMPT_KEYS
 
 ID_KEYS = ("id", "sample_id", *NAME_KEYS, "image_path", "video_path")
 SEED_KEYS = ("seed", "sample", "index", "iteration")  # columns that number the samples of a prompt
+REPEAT_KEYS = ("repeat", "rater", "annotator", "attempt", "trial")  # columns that number the scores of one sample
+VERSION_KEYS = ("judge_version", "judge_model")  # columns that say which version of a judge scored
 MODEL = "model"  # column that says whose samples the rows of one table are
 NAMING = (*ID_KEYS, *PROMPT_KEYS, *SEED_KEYS, *LABEL_KEYS)  # columns that name samples, unless they have fractions
 NEVER_SCORES = ("id", "sample_id", PROMPT_KEYS[0], "seed")  # columns that name samples, whatever their values
@@ -55,6 +59,25 @@ def read_scores(source: object, models: Sequence[str], wanted: Sequence[str] = (
 def is_several(source: object) -> TypeGuard[Sequence[object]]:
     """Return whether scores are several tables: a list with a path in it, beside which are tables by model."""
     return isinstance(source, list | tuple) and any(isinstance(table, str | Path) for table in source)
+
+
+def columns_in(scores: object) -> tuple[str, ...]:
+    """Return scores that are names of columns; () for tables.
+
+    Raises:
+        UsageError: names of columns stand beside files.
+    """
+    is_text = isinstance(scores, str) and not (Path(scores).suffix or is_file(scores))
+    given = str(scores).split(",") if is_text else scores
+    if not isinstance(given, list | tuple) or not is_several(given):
+        return ()
+    names = [name.strip() for name in given if isinstance(name, str) and name.strip() and not is_file(name)]
+    if names and len(names) < len(given):
+        raise UsageError(
+            f"scores names {join_words(names)} beside files, and no file is called so: give files alone, or names of "
+            "columns of the sets alone"
+        )
+    return tuple(dict.fromkeys(names))
 
 
 def _read_part(source: object, models: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[str, SampleScores]]:
@@ -129,28 +152,18 @@ def scores_in(
     columns = {key: values for key, values in layout.columns.items() if str(key).strip()}
     free = [head for head in columns if head.strip() not in wanted and not _is_score(head, columns[head])]
     key, text, seed = (find_column(free, *keys) for keys in (ID_KEYS, PROMPT_KEYS, SEED_KEYS))
-    judges: dict[str, Array] = {}
-    labels: dict[str, tuple[str, ...]] = {}
-    notes: list[str] = []
-    for column in [other for other in columns if other not in (key, text, seed)]:
-        found = _values_of(columns[column], column, place, wanted)
-        if found is None:
-            notes += _say_unread(column.strip(), columns[column], place)
-            texts = tuple(map(text_of, columns[column]))
-            if 2 <= len({*texts} - {""}) <= 40:  # more are names, or sentences
-                labels[column.strip()] = texts
-        elif not np.isnan(found).all():
-            judges[column.strip()] = found
+    repeat, version = (find_column(columns, *keys) for keys in (REPEAT_KEYS, VERSION_KEYS))
+    others = [other for other in columns if other not in (key, text, seed, repeat, version) or other in wanted]
+    judges, labels, notes = _judges_in(columns, others, place, wanted)
     if not judges:
-        raise _without_judge(columns, [other for other in columns if other not in (key, text, seed)], name)
+        raise _without_judge(columns, others, name)
     n = len(next(iter(columns.values())))
-    ids, prompts, seeds = (
-        [*map(text_of, columns[head])] if head is not None else [""] * n for head in (key, text, seed)
-    )
+    ids, prompts, seeds = ([*map(text_of, columns[head])] if head else [""] * n for head in (key, text, seed))
     has_ids = any(ids)
-    _check_once(name, ids, prompts, seeds, has_ids)
+    repeats = [*map(text_of, columns[repeat])] if repeat and (has_ids or any(prompts)) else [""] * n
+    _check_once(name, ids, prompts, seeds, has_ids, repeats)
     named = [id or str(number) for number, id in enumerate(ids)]
-    return SampleScores(
+    table = SampleScores(
         name=name,
         judges=judges,
         ids=tuple(named),
@@ -162,8 +175,42 @@ def scores_in(
         has_names=layout.has_names,
         known=frozenset(layout.judges or ()),
         stated=layout.stated,
+        weighted=layout.weighted,
+        is_numbered=layout.is_numbered,
         notes=tuple(notes),
+        versions=_versions(columns, version, judges, name) | layout.versions,
     )
+    return fold_repeats(table, repeats) if any(repeats) else table
+
+
+def _judges_in(
+    columns: Columns, names: Sequence[str], place: Callable[[int], str], wanted: Sequence[str]
+) -> tuple[dict[str, Array], dict[str, tuple[str, ...]], list[str]]:
+    """Return the columns of numbers and of few texts among these names, and what to know of others."""
+    judges, labels, notes = dict[str, Array](), dict[str, tuple[str, ...]](), list[str]()
+    for column in names:
+        found = _values_of(columns[column], column, place, wanted)
+        if found is None:
+            notes += _say_unread(column.strip(), columns[column], place)
+            texts = tuple(map(text_of, columns[column]))
+            if 2 <= len({*texts} - {""}) <= 40:  # more are names, or sentences
+                labels[column.strip()] = texts
+        elif not np.isnan(found).all():
+            judges[column.strip()] = found
+    return judges, labels, notes
+
+
+def _versions(columns: Columns, version: str | None, judges: Iterable[str], name: str) -> dict[str, str]:
+    """Return the version that a column gives to all judges of a table; DataError if there are several."""
+    if version is None:
+        return {}
+    found = [*dict.fromkeys(text for cell in columns[version] if (text := text_of(cell)))]
+    if len(found) > 1:
+        raise DataError(
+            f"{name} has scores by {join_words(found[:3])} in {version}: scores of unlike versions do not compare; "
+            "give each version a column of its own, or leave all but one out"
+        )
+    return dict.fromkeys(judges, found[0]) if found else {}
 
 
 def _is_score(column: str, values: Sequence[object]) -> bool:
@@ -225,16 +272,19 @@ def _values_of(
     return found
 
 
-def _check_once(name: str, ids: Sequence[str], prompts: Sequence[str], seeds: Sequence[str], has_ids: bool) -> None:
-    """Raise DataError if a sample is scored twice."""
+def _check_once(
+    name: str, ids: Sequence[str], prompts: Sequence[str], seeds: Sequence[str], has_ids: bool, repeats: Sequence[str]
+) -> None:
+    """Raise DataError if a sample is scored twice in one repeat."""
+    what = "one row a sample, or number its rows in a column repeat" if not any(repeats) else "one row a repeat"
     if has_ids:
-        for twice, count in Counter(ids).most_common(2):
+        for (twice, _), count in Counter(zip(ids, repeats, strict=True)).most_common(2):
             if count > 1 and twice:
-                raise DataError(f"{name} scores {twice!r:.200} {count} times: keep one row a sample")
-    elif any(seeds):
-        (prompt, seed), count = Counter(zip(prompts, seeds, strict=True)).most_common(1)[0]
+                raise DataError(f"{name} scores {twice!r:.200} {count} times: keep {what}")
+    elif any(seeds) or any(repeats):
+        (prompt, seed, _), count = Counter(zip(prompts, seeds, repeats, strict=True)).most_common(1)[0]
         if count > 1:
-            raise DataError(f"{name} scores seed {seed} of {prompt!r:.60} {count} times: keep one row a sample")
+            raise DataError(f"{name} scores seed {seed} of {prompt!r:.60} {count} times: keep {what}")
 
 
 def _parts(path: str) -> list[str]:
@@ -270,3 +320,15 @@ def match_ids(scored: Sequence[str], samples: Iterable[str]) -> NDArray[np.int64
         if (found >= 0).any():
             return found
     return np.full(len(scored), -1)
+
+
+def match_numbers(numbers: Sequence[str], samples: Iterable[str]) -> NDArray[np.int64]:
+    """Return the row of the set whose name ends with each number, such as "a cat_000007.png" with 7; −1 for none.
+
+    Numbers that several names end with are of none of them.
+    """
+    ends = [re.search(r"\d+$", _stem(name)) for name in samples]
+    found = [-1 if end is None else int(end[0]) for end in ends]
+    count = Counter(found)
+    row_of = {number: row for row, number in enumerate(found) if count[number] == 1}
+    return np.array([row_of.get(int(n), -1) if n.isdecimal() else -1 for n in numbers], np.int64)

@@ -157,7 +157,15 @@ def _listed(values: Any) -> list[Any]:
 def is_file(name: str) -> bool:
     """Return whether a text names a file of a table: by its ending, as a URL, or because it is there."""
     try:
-        return Path(name).suffix.lower() in TABLE_SUFFIXES or is_url(name) or Path(name).exists()
+        return Path(name).suffix.lower() in TABLE_SUFFIXES or is_url(name) or is_there(name)
+    except ValueError:
+        return False
+
+
+def is_there(name: str) -> bool:
+    """Return whether a text is the path of a file or a folder; a text may be longer than any path."""
+    try:
+        return Path(name).exists()
     except (OSError, ValueError):
         return False
 

@@ -224,11 +224,11 @@ def _by_values(reference: BoardReference, entries: Sequence[Entry]) -> tuple[Sha
 
 
 def rank_column(column: Column, floors: Mapping[str, float | None]) -> tuple[Criterion, dict[str, Standing]]:
-    """Rank the models that have an estimate, and return the standing of each model.
+    """Rank the models that have an estimate, if several have one, and return the standing of each model.
 
     `floors` has what samples of the reference get instead of each model, by its name; None if that is not known.
     """
-    ranked = sorted(column.estimates)
+    ranked = sorted((column := column.among(len(floors))).estimates)
     estimates = [column.estimates[name] for name in ranked]
     ranking = rank(
         np.array([estimate.value for estimate in estimates]),

@@ -26,6 +26,7 @@ SHARES = {
 RULES = {"missing": ShareRule(True, FACTOR), "novel": ShareRule(False, FACTOR)}
 """Rules of the shares that count a kind if one set has much more of it."""
 
+ALONE = "no other model has this number"  # why a model with an estimate is not ranked
 NOT_MEASURED = "it was not measured"  # why a model of a stored board is not ranked by a metric that its entry lacks
 
 
@@ -56,6 +57,13 @@ class Column:
     def shown(self) -> dict[str, Estimate]:
         """Estimate of each model that is its number, whatever other models there are."""
         return self.estimates | over_runs(self.own)
+
+    def among(self, models: int) -> Column:
+        """Return the column among so many models; a number that one of several has ranks nobody."""
+        if len(self.runs) != 1 or models == 1:
+            return self
+        reasons = self.reasons | dict.fromkeys(self.runs, ALONE)
+        return replace(self, runs={}, own=self.runs | self.own, reasons=reasons)
 
     @property
     def training_error(self) -> float | None:

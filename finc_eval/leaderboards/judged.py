@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from pathlib import Path
 
 import numpy as np
 
@@ -17,22 +16,31 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import check_columns
 from finc_eval.embeddings.needs import Known, needs_columns
 from finc_eval.estimates.estimate import Estimate
+from finc_eval.judges.asked_again import means_of
 from finc_eval.judges.bradley_terry import Spread, StrengthFit
 from finc_eval.judges.choosing import choose_judges
 from finc_eval.judges.covariates import read_covariates, strengths_at_equal
 from finc_eval.judges.dividing import Dividing
-from finc_eval.judges.doubts import say_direction, say_doubts, say_stated
+from finc_eval.judges.doubts import say_direction, say_doubts, say_prompts, say_rules, say_stated
 from finc_eval.judges.judged_samples import rows_in, say_missing, with_prompts
-from finc_eval.judges.layouts import Scored
-from finc_eval.judges.paired import Array, Integers, Means, floor_of_shares, mean_scores
-from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts, without_twins
+from finc_eval.judges.layouts.scored import Scored
+from finc_eval.judges.layouts.vbench_totals import mean_totals, reported_total, totals_of
+from finc_eval.judges.paired import Array, Integers, Means
+from finc_eval.judges.parts import Division, JudgedPart, find_parts, gains_of
 from finc_eval.judges.power import MarginPlan, plan
-from finc_eval.judges.prediction_powered import CorrectedMeans, corrected_means, labeled_models, say_correction
-from finc_eval.judges.sample_scores import SampleScores
-from finc_eval.judges.scores import is_several, read_scores, scores_in
+from finc_eval.judges.prediction_powered import (
+    CorrectedMeans,
+    corrected_means,
+    labeled_models,
+    plan_labels,
+    say_alone,
+    say_correction,
+)
+from finc_eval.judges.sample_scores import SampleScores, rules_of, version_of
+from finc_eval.judges.scores import columns_in, read_scores, scores_in
 from finc_eval.judges.strengths import VOTES, Strengths
-from finc_eval.judges.tables import is_file
 from finc_eval.judges.votes import read_votes
+from finc_eval.judges.weighting import Weighting, bounds_of
 from finc_eval.leaderboards.columns import SHARES, Column
 from finc_eval.leaderboards.ranks import model_estimate
 from finc_eval.leaderboards.reference import BoardReference
@@ -80,7 +88,7 @@ class Judgments:
             DataError: a table cannot be read.
         """
         _check_needed(scores, votes, lower, covariates, judges, labels)
-        columns, notes = _columns_of(scores), list[str]()
+        columns, notes = columns_in(scores), list[str]()
         read: Mapping[str, SampleScores] = {}
         if columns:
             _check_known("judges", judges, columns)
@@ -94,12 +102,20 @@ class Judgments:
         of_people = {} if labels is None else read_scores(labels, models)
         judged = cls(tuple(models), read, found, tuple(lower), columns, once, remarks=tuple(notes), labels=of_people)
         judged._check_names()
+        for tables in (read, of_people):
+            for judge in dict.fromkeys(judge for table in tables.values() for judge in table.judges):
+                version_of(judge, tables)  # refuses unlike ones before the work
         return judged
 
     @property
     def judges(self) -> tuple[str, ...]:
         """Names of all judges, in the order of the tables."""
         return (*self.columns, *dict.fromkeys(name for table in self.scores.values() for name in table.judges))
+
+    @property
+    def totals(self) -> tuple[str, ...]:
+        """Scores that a benchmark makes of several judges."""
+        return tuple(key for key in totals_of(self.scores) if key not in self.judges)
 
     @property
     def corrected(self) -> dict[str, tuple[str, str]]:
@@ -110,7 +126,7 @@ class Judgments:
     @property
     def keys(self) -> tuple[str, ...]:
         """Keys of the numbers that models are ranked by."""
-        return (*[VOTES] * (self.votes is not None), *self.judges, *self.corrected)
+        return (*[VOTES] * (self.votes is not None), *self.judges, *self.totals, *self.corrected)
 
     def _check_names(self) -> None:
         for name in (*self.judges, *self.corrected):
@@ -168,11 +184,14 @@ class Judgments:
     def results(self, seed: int) -> JudgmentResults:
         """Return the columns of the board, and what else scores and votes say."""
         made = JudgmentResults(notes=[*self.notes])
-        made.remarks += [*self.remarks, *say_direction(self.judges, self.lower), *say_doubts(self.scores)]
+        undirected = [judge for judge in self.judges if not rules_of(judge, self.scores, self.scores)]
+        made.remarks += [*self.remarks, *say_direction(undirected, self.lower), *say_doubts(self.scores)]
         if self.votes is not None:
             _add_votes(made, self, self.votes, seed)
         for judge in self.judges:
             _add_scores(made, self, judge, seed)
+        for key in self.totals:
+            _add_total(made, self, key)
         for key, (label, judge) in self.corrected.items():
             _add_labels(made, self, key, label, judge)
         return made
@@ -223,25 +242,6 @@ def _check_known(setting: str, names: Sequence[str], judges: Sequence[str]) -> N
         )
 
 
-def _columns_of(scores: object) -> tuple[str, ...]:
-    """Return scores that are names of columns; () for tables.
-
-    Raises:
-        UsageError: names of columns stand beside files.
-    """
-    is_text = isinstance(scores, str) and not (Path(scores).suffix or is_file(scores))
-    given = str(scores).split(",") if is_text else scores
-    if not isinstance(given, list | tuple) or not is_several(given):
-        return ()
-    names = [name.strip() for name in given if isinstance(name, str) and name.strip() and not is_file(name)]
-    if names and len(names) < len(given):
-        raise UsageError(
-            f"scores names {join_words(names)} beside files, and no file is called so: give files alone, or names of "
-            "columns of the sets alone"
-        )
-    return tuple(dict.fromkeys(names))
-
-
 def _add_votes(made: JudgmentResults, judged: Judgments, votes: Strengths, seed: int) -> None:
     found, names = votes.votes, votes.votes.models
     estimates = _of_strengths(names, votes.fit, votes.spread)
@@ -267,44 +267,89 @@ def _of_strengths(names: Sequence[str], fit: StrengthFit, spread: Spread) -> dic
 
 
 def _add_scores(made: JudgmentResults, judged: Judgments, judge: str, seed: int) -> None:
-    kept = {
-        name: np.flatnonzero(np.isfinite(table.judges[judge]))
-        for name, table in judged.scores.items()
-        if judge in table.judges and np.isfinite(table.judges[judge]).any()
+    made.stated[judge] = {
+        name: number for name, table in judged.scores.items() if (number := table.reported(judge)) is not None
     }
+    kept, reasons = _scored_models(judged, judge)
+    made.notes += [f"{name} is not ranked by {judge}: {reason}" for name, reason in reasons.items()] if kept else []
     values = {name: judged.scores[name].judges[judge][rows] for name, rows in kept.items()}
     prompts = {name: [judged.scores[name].prompts[row] for row in rows] for name, rows in kept.items()}
-    reasons = {name: NO_SCORES for name in judged.models if name not in kept}
-    for name in [name for name, texts in prompts.items() if len({*texts}) < 2]:
-        reasons[name] = f"its scores are of {plural(len({*prompts[name]}), 'prompt')}, and an interval needs two"
-        for by_model in (kept, values, prompts):
-            del by_model[name]
-    made.stated[judge] = {name: table.stated[judge] for name, table in judged.scores.items() if judge in table.stated}
-    better = judge not in judged.lower
-    said = "higher" if better else "lower"
-    signature = Signature(_plain(judge), (("prompts", "0"), ("better", said)))
-    title = f"mean of {judge} over prompts"
-    if not kept:
-        made.columns.append(Column(judge, title, better, signature, (-inf, inf), {}, {}, reasons))
+    rules = {name: rule.at(kept[name]) for name, rule in rules_of(judge, judged.scores, kept).items()}
+    better, version = judge not in judged.lower, version_of(judge, judged.scores)
+    means, asked = means_of(judge, judged.scores, kept, rules) if kept else (None, [])
+    made.remarks += asked
+    made.columns.append(_score_column(judge, better, means, bounds_of(values, rules), rules, version, reasons))
+    if means is None:
         return
-    means = made.means[judge] = mean_scores(values, prompts)
-    floors = floor_of_shares(means)
-    bounds = (0.0, 1.0) if _are_answers(values) else (-inf, inf)
-    estimates = _estimates(means.models, means.values, means.influences, means.degrees, floors)
-    signature = Signature(_plain(judge), (("prompts", "/".join(map(str, means.prompts))), ("better", said)))
-    made.columns.append(Column(judge, title, better, signature, bounds, estimates, {}, reasons))
-    made.notes += [f"{name} is not ranked by {judge}: {reason}" for name, reason in reasons.items()]
-    made.remarks += say_stated(judge, dict(zip(means.models, means.values.tolist(), strict=True)), made.stated[judge])
+    made.means[judge] = means
+    ours = dict(zip(means.models, means.values.tolist(), strict=True))
+    made.remarks += [*say_stated(judge, ours, made.stated[judge], rules), *say_rules(judge, rules)]
     if any(table.has_prompts for table in judged.scores.values()) or means.is_paired:
-        made.notes += _say_prompts(judge, means, prompts)
-    made.parts += find_parts(judge, *_gains(judged, means, kept, prompts, judge), seed)
-    sign = 1.0 if better else -1.0
+        made.notes += say_prompts(judge, means, prompts, bool(rules))
+    divided = {
+        name: {by: parts.at(rows) for by, parts in judged.divisions.get(name, {}).items()}
+        for name, rows in kept.items()
+    }
+    made.parts += find_parts(judge, *gains_of(means, values, prompts, divided, better), seed)
     if len(means.models) > 1:
-        covariance = means.covariance + np.diag(floors)
+        worth = means.values if better else -means.values
+        covariance = means.covariance - means.fixed + np.diag(means.floors)
         of_seeds = means if means.is_paired else None
-        made.plans += plan(
-            judge, means.models, sign * means.values, covariance, "prompts", min(means.prompts), of_seeds
-        )
+        have = min(means.prompts)
+        made.plans += plan(judge, means.models, worth, covariance, "prompts", have, of_seeds, means.fixed)
+
+
+def _add_total(made: JudgmentResults, judged: Judgments, key: str) -> None:
+    """Add a score that VBench makes of its dimensions, for the models that have scores."""
+    reasons = {name: NO_SCORES for name in judged.models if name not in judged.scores}
+    means = made.means[key] = mean_totals(key, judged.scores)
+    reported = {name: reported_total(key, table) for name, table in judged.scores.items()}
+    made.stated[key] = {name: number for name, number in reported.items() if number is not None}
+    rules = {name: Weighting.plain("VBench of its dimensions", 0) for name in judged.scores}
+    made.columns.append(_score_column(key, True, means, (-inf, inf), rules, "", reasons))
+    made.remarks += say_stated(
+        key, dict(zip(means.models, means.values.tolist(), strict=True)), made.stated[key], rules
+    )
+    if len(means.models) > 1:
+        covariance = means.covariance + np.diag(means.floors)
+        made.plans += plan(key, means.models, means.values, covariance, "prompts", min(means.prompts))
+
+
+def _scored_models(judged: Judgments, judge: str) -> tuple[dict[str, Integers], dict[str, str]]:
+    """Return the rows with a score of each model that has enough of them, and the reasons of the others."""
+    kept, reasons = dict[str, Integers](), dict[str, str]()
+    for name in judged.models:
+        table = judged.scores.get(name)
+        rows = np.flatnonzero(np.isfinite(table.judges[judge])) if table and judge in table.judges else np.zeros(0, int)
+        prompts = {table.prompts[row] for row in rows} if table else set()
+        if not len(rows):
+            reasons[name] = NO_SCORES
+        elif len(prompts) < 2:
+            reasons[name] = f"its scores are of {plural(len(prompts), 'prompt')}, and an interval needs two"
+        else:
+            kept[name] = rows
+    return kept, reasons
+
+
+def _score_column(
+    judge: str,
+    better: bool,
+    means: Means | None,
+    bounds: tuple[float, float],
+    rules: Mapping[str, Weighting],
+    version: str,
+    reasons: Mapping[str, str],
+) -> Column:
+    """Return the column of the means of models by a judge; of no model without means."""
+    names = list(dict.fromkeys(rule.rule for rule in rules.values()))
+    prompts = "0" if means is None else "/".join(map(str, means.prompts))
+    fields = [("prompts", prompts), ("better", "higher" if better else "lower")]
+    fields += [("rule", _plain("/".join(names)))] * bool(rules) + [("version", _plain(version))] * bool(version)
+    title = f"{judge} as its benchmark prints it ({join_words(names)})" if rules else f"mean of {judge} over prompts"
+    estimates = (
+        {} if means is None else _estimates(means.models, means.values, means.influences, means.degrees, means.floors)
+    )
+    return Column(judge, title, better, Signature(_plain(judge), tuple(fields)), bounds, estimates, {}, dict(reasons))
 
 
 def _add_labels(made: JudgmentResults, judged: Judgments, key: str, label: str, judge: str) -> None:
@@ -316,22 +361,21 @@ def _add_labels(made: JudgmentResults, judged: Judgments, key: str, label: str, 
     fields = ("prompts", numbers or "0"), ("better", "higher" if better else "lower")
     means = corrected_means(labeled) if labeled else None
     estimates = {} if means is None else _estimates(means.models, means.values, means.influences, means.degrees)
-    signature = Signature(_plain(key), fields)
+    versions = version_of(judge, judged.scores), version_of(label, judged.labels)
+    named = [(name, _plain(text)) for name, text in zip(("version", "people"), versions, strict=True) if text]
+    signature = Signature(_plain(key), (*fields, *named))
     made.columns.append(Column(key, title, better, signature, (-inf, inf), estimates, {}, reasons))
     made.notes += [f"{name} is not ranked by {key}: {reason}" for name, reason in reasons.items()]
     if means is not None:
         made.corrected[key] = means
         made.remarks.append(say_correction(means, label, judge, better == (judge not in judged.lower)))
+        made.plans += plan_labels(key, means, better)
+    made.remarks += say_alone(key, reasons, judge) if len(labeled) == 1 else []
 
 
 def _plain(name: str) -> str:
     """Return a name as a signature may have it."""
     return name.replace("|", "/").replace(":", "/")
-
-
-def _are_answers(values: Mapping[str, Array]) -> bool:
-    """Return whether scores are zeros and ones, so that their means are shares."""
-    return all(bool(np.isin(value, (0.0, 1.0)).all()) for value in values.values())
 
 
 def _estimates(
@@ -343,50 +387,3 @@ def _estimates(
         least = 0.0 if floors is None else float(floors[place])
         found[name] = [model_estimate(float(values[place]), least, influences[place], degrees=degrees)]
     return found
-
-
-def _say_prompts(judge: str, means: Means, prompts: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield what to know of prompts that not all models have."""
-    known = {name: {*texts} for name, texts in prompts.items()}
-    every = set().union(*known.values())
-    lacking = {name: len(every - texts) for name, texts in known.items() if every - texts}
-    if not lacking or len(known) < 2:
-        return
-    if means.is_paired:
-        who = join_words([f"{name} lacks {count:,}" for name, count in lacking.items()])
-        yield f"{judge}: of {len(every):,} prompts, {who}; means are over the {means.prompts[0]:,} that all models have"
-    else:
-        shared = len(set.intersection(*known.values()))
-        yield (
-            f"{judge}: models share {shared:,} of {len(every):,} prompts, so that each has the mean of its own, and "
-            "easier prompts count for a model"
-        )
-
-
-def _gains(
-    judged: Judgments, means: Means, kept: Mapping[str, Integers], prompts: Mapping[str, Sequence[str]], judge: str
-) -> tuple[list[Gains], list[str]]:
-    """Return the gains of models over the others, and of parts over others whatever the model; and the prompts."""
-    names = sorted({prompt for texts in prompts.values() for prompt in texts})
-    number = {name: place for place, name in enumerate(names)}
-    gains, level = [], []
-    for place, model in enumerate(means.models):
-        block = np.array([number[prompt] for prompt in prompts[model]], np.int64)
-        values = judged.scores[model].judges[judge][kept[model]]
-        division = {by: parts.at(kept[model]) for by, parts in judged.divisions.get(model, {}).items()}
-        level.append(Gains("", values - values.mean(), block, division))
-        if len(means.models) < 2:
-            continue
-        others = np.delete(np.arange(len(means.models)), place)
-        if means.is_paired:
-            inside = np.isfinite(means.table[place, block])
-            against = means.table[others].mean(0)[block]
-        else:
-            inside, against = np.ones(len(block), bool), np.full(len(block), means.values[others].mean())
-        rows = np.flatnonzero(inside)
-        of_rows = {by: parts.at(rows) for by, parts in division.items()}
-        gains.append(Gains(model, (values - against)[rows], block[rows], of_rows))
-    shared = {by: Division.joined([gain.divisions[by] for gain in level]) for by in level[0].divisions}
-    every = np.concatenate([gain.values for gain in level]), np.concatenate([gain.prompt for gain in level])
-    better = means.values.argmax() if judge not in judged.lower else means.values.argmin()
-    return [*without_twins(gains, int(better)), Gains("", *every, shared)], names

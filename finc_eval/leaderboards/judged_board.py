@@ -28,7 +28,9 @@ def with_judged(board: Leaderboard, judged: Judgments, results: JudgmentResults,
         board,
         warnings=tuple(dict.fromkeys((*board.warnings, *results.remarks, *trained))),
         scores=tuple(
-            standing for key in (*judged.judges, *judged.corrected) for standing in _scores(board, key, results)
+            standing
+            for key in (*judged.judges, *judged.totals, *judged.corrected)
+            for standing in _scores(board, key, results)
         ),
         votes=() if judged.votes is None else tuple(_votes(board, judged.votes, results)),
         covariates=() if judged.votes is None or judged.votes.equal is None else judged.votes.equal.effects,

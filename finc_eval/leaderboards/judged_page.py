@@ -24,15 +24,24 @@ def judges_of(board: Leaderboard) -> list[str]:
 
 
 def first_by_judges(board: Leaderboard) -> str:
-    """Return who is first by votes and by each score, in a sentence; "" without any."""
-    parts = []
+    """Return who is first by votes and by each score; of many, by those that surely distinguish models; "" without any.
+
+    A number that one model alone has makes nobody first.
+    """
+    sure, alike = list[str](), list[str]()
     for key in judges_of(board):
         criterion = board.criterion(key)
-        if criterion.groups:
+        if len(criterion.names) > 1:
             first, *tied = criterion.groups[0]
-            alike = f" (not surely before {join_words(tied)})" if tied else ""
-            parts.append(f"{first}{alike} by {key}")
-    return f"First is {join_words(parts)}." if parts else ""
+            text = f"{first} (not surely before {join_words(tied)})" if tied else first
+            (alike if tied else sure).append(f"{text} by {key}")
+    if len(sure) + len(alike) <= SAID:
+        parts = [*sure, *alike]
+        return f"First is {join_words(parts)}." if parts else ""
+    more = len(sure) - SAID
+    named = [*sure[:SAID], *[f"a model by {plural(more, 'more score')}"] * (more > 0)]
+    rest = f"By {plural(len(alike), 'score')}, no model is surely first." if alike else ""
+    return " ".join([*[f"First is {join_words(named)}."] * bool(named), *[rest] * bool(rest)])
 
 
 def contradictions(board: Leaderboard) -> list[str]:
@@ -104,7 +113,8 @@ def judge_details(board: Leaderboard) -> list[str]:
     found += [at_equal(board)] * bool(at_equal(board)) + [
         _covariate_sentence(covariate) for covariate in board.covariates
     ]
-    return [*found, *contradictions(board), *(part_sentence(board, part) for part in board.parts)]
+    planned = [margin.sentence for margin in board.plan]
+    return [*found, *contradictions(board), *(part_sentence(board, part) for part in board.parts), *planned]
 
 
 def part_sentence(board: Leaderboard, part: JudgedPart) -> str:
@@ -170,7 +180,8 @@ def _reported_table(board: Leaderboard) -> TextTable:
     ]
     legend = (
         "“Stated” is the number that a benchmark's own file has for the model, or that its own rule gives, such as "
-        "GenEval's mean of its tasks. “Here” is the mean over prompts, which has an interval and ranks."
+        "GenEval's mean of its tasks. “Here” is the number that has an interval and ranks. They are equal, or "
+        "a warning says why not."
     )
     return TextTable("Scores as benchmarks state them", ["Score", "Model", "Here", "Stated"], rows, legend=legend)
 
@@ -205,7 +216,7 @@ def _parts_table(board: Leaderboard) -> TextTable:
 
 def _plan_table(board: Leaderboard) -> TextTable:
     """Return what decides the margins of neighbors."""
-    columns = ["By", "First", "Next", "Margin", "Detectable", "At hand", "Needed", "Seeds"]
+    columns = ["By", "First", "Next", "Margin", "Detectable", "At hand", "Needed", "More", "Seeds"]
     rows = [
         [
             margin.judge,
@@ -215,14 +226,15 @@ def _plan_table(board: Leaderboard) -> TextTable:
             gap_text(board.criterion(margin.judge), margin.detectable),
             f"{plural(margin.have, margin.unit[:-1])}",
             "–" if margin.needed is None else plural(margin.needed, margin.unit[:-1]),
+            "–" if margin.more is None else f"{margin.more:,}",
             "–" if margin.seeds is None else f"{margin.seeds:,}",
         ]
         for margin in board.plan
     ]
     legend = (
         "What decides each margin in 80 % of repetitions, among all pairs of the board: prompts or votes of "
-        "the same mix, or samples of each prompt at hand. “Detectable” is the margin that the data at hand "
-        "decides in 80 %."
+        "the same mix, labels of more of the prompts, or samples of each prompt at hand. “Detectable” is the margin "
+        "that the data at hand decides in 80 %."
     )
     return TextTable("What decides the margins", columns, rows, legend=legend)
 

@@ -202,9 +202,14 @@ def order_sentence(board: Leaderboard) -> str:
         return f"By {main.key}, {header(main)}."
     first, *others = main.groups[0]
     names = join_words(others) if len(others) <= NOT_MANY else f"{len(others)} others"
-    tied = f"; {names} cannot be distinguished from it" if others and len(main.names) > 2 else ""
     what = f", the {SHARES[main.key]}" if main.key in SHARES else ""
-    return f"{first} is first of {len(main.names)} models by {main.key} alone{what}{tied}."
+    by = f"by {main.key} alone{what}"
+    if first not in [row.name for row in board.faulty[:1]]:
+        tied = f"; {names} cannot be distinguished from it" if others else ""
+        return f"{first} is first of {len(main.names)} models {by}{tied}."
+    if others:
+        return f"{first} and {names} cannot be distinguished {by}."
+    return f"{first} is first of {len(main.names)} models {by}, which does not weigh that fault."
 
 
 def how_sure(board: Leaderboard) -> str:

@@ -224,10 +224,16 @@ class Leaderboard(Document):
         return "; ".join(self.headline_parts.values()) + "."
 
     @property
+    def faulty(self) -> tuple[Row, ...]:
+        """Models with a fault, the worst first."""
+        # Of equal faults, such as of whole sets, that of the last row counts first.
+        found = (row for row in reversed(self.rows) if row.faults)
+        return tuple(sorted(found, key=lambda row: -(row.fault_size or 0)))
+
+    @property
     def headline_parts(self) -> dict[str, str]:
         """Parts of the headline, by key: "fault of NAME", the worst first; "more"; "clean"; "unknown"."""
-        # Of equal faults, such as of whole sets, that of the last row counts first.
-        faulty = sorted((row for row in reversed(self.rows) if row.faults), key=lambda row: -(row.fault_size or 0))
+        faulty = self.faulty
         clean = [row.name for row in self.rows if row.fault_size is not None and not row.faults]
         unknown = [row.name for row in self.rows if row.fault_size is None]
         faults = [f"{row.name}: {', '.join(row.fault_names)}" for row in faulty[:SAID]]

@@ -55,7 +55,9 @@ class LeaderboardSettings(Configured):
             "votes, columns of the sets such as texts, whose length counts, looks such as brightness, or side"
         ),
     ] = ()
-    plan: Annotated[bool, about("say how many prompts, seeds or votes decide the margins of scores and votes")] = False
+    plan: Annotated[
+        bool, about("say how many prompts, seeds, votes or labels decide the margins of scores and votes")
+    ] = False
     seed: Annotated[int, about("random seed of the division into kinds")] = 0
 
     def __post_init__(self) -> None:

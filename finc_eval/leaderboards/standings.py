@@ -56,12 +56,14 @@ class ScoreStanding(Record):
     Attributes:
         judge: name of the judge, which is a key of the board's numbers.
         name: name of the model.
-        value: mean score over prompts; None if the model has no scores.
+        value: mean score over prompts, or the number that the rule of its benchmark gives; None if the model has no
+            scores.
         interval: 95 % interval of it, of this model alone, with prompts as clusters; None if it is not ranked.
         rank_set: lowest and highest rank that the model may have; None if it is not ranked.
         higher_is_better: whether a better model has a higher value.
         prompts: number of prompts behind the value.
-        reported: what the file of a benchmark states for the whole model; None if it states nothing.
+        reported: what the file of a benchmark states for the whole model, or what the benchmark prints of such a file;
+            None for scores of no benchmark. It equals `value`, or a warning says why not.
     """
 
     judge: str

@@ -247,7 +247,7 @@ class Sketch(Shown):
         self.check_comparable(other)
         if self.precision != other.precision:
             raise IncompatibleError(
-                f"one sketch was accumulated in {self.precision}, the other in {other.precision}: make one again"
+                f"the sketches are in {self.precision} and {other.precision}: make both with the same precision="
             )
         total = Sketch(self.feature_map, sample=0, space=self.space, precision=self.precision)
         total.folds = (self.folds[0] + other.folds[0], self.folds[1] + other.folds[1])

@@ -2,6 +2,7 @@
 
 import io
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.conventions.quoted import MAX_EXACT, MAX_OTHER_SAMPLES, Quoted
+from finc_eval.conventions.search import Search
+from finc_eval.conventions.table import Convention
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.demo import example_sets
 from finc_eval.embeddings.base import ArrayEmbeddings
@@ -182,6 +185,14 @@ def test_larger_sets_try_pixels_on_a_part_of_the_samples_first(pictures, thumbna
     number = fe.metrics.fd(*(jpeg(images, 75) for images in pictures), extractor=thumbnails, run=RUN).value
     found = fe.explain(f"{number:.5f}", *pictures, extractor=thumbnails, run=RUN)
     assert found[0].conventions == ("JPEG, quality 75",)
+
+
+@pytest.mark.parametrize(("number", "may"), [(1.1, False), (1.3, True), (1.5, True), (1.7, False)])
+def test_an_effect_on_parts_says_which_conventions_may_give_a_number(number, may):
+    of_part, of_half = (1.0, 1.4), (1.1, 1.5)  # without and with a convention
+    part = SimpleNamespace(of=lambda changes: (of_half if "gen.rows" in changes else of_part)["resize" in changes])
+    search = Search(Quoted.of(f"{number:.3f}"), SimpleNamespace(of=lambda _: 1.0), {}, RUN)
+    assert search._may_land(part, Convention("resized", {"resize": "pil"})) is may  # 1 + .4 ± .2
 
 
 @pytest.mark.long

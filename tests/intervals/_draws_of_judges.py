@@ -1,5 +1,6 @@
 """Designs of scores by judges and of votes: means, strengths, ranks, covariates, parts, and plans of what decides."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -7,10 +8,12 @@ from _law import Design, Drawn, Holds, NoClaim, PValue
 from _ranked import drawn_p_values, drawn_ranks, ranked
 
 from finc_eval.judges.covariates import Covariate, strengths_at_equal
+from finc_eval.judges.layouts.vbench_totals import QUALITY, SEMANTIC
 from finc_eval.judges.parts import Division, Gains, _compare, find_parts
 from finc_eval.judges.sample_scores import SampleScores
 from finc_eval.judges.strengths import Strengths
 from finc_eval.judges.votes import Votes
+from finc_eval.judges.weighting import Weighting
 from finc_eval.leaderboards.judged import Judgments
 from finc_eval.leaderboards.judged_board import _at_equal
 
@@ -100,6 +103,69 @@ def models_by_scores(rng, qualities, prompts, seeds=1, shared=True, right=False,
     yield from drawn_p_values(criterion, worth, clear)
 
 
+def ruled(values, prompt, weights, tasks=()):
+    """Return the interval of a number that a benchmark makes of the samples of one model."""
+    ids = tuple(map(str, range(len(values))))
+    texts = tuple(map(str, prompt))
+    rule = Weighting("rule", weights, tasks, (0.0, 1.0))
+    table = SampleScores("m", {"judge": values}, ids, texts, True, True, weighted={"judge": rule})
+    (column,) = judged({"m": table}).columns
+    return column.estimates["m"]
+
+
+def mean_of_tasks(rng, tasks, prompts, images):
+    """Right and wrong images of tasks of unlike size and difficulty: GenEval's number."""
+    rates, sizes = np.linspace(0.95, 0.2, tasks), prompts + 5 * np.arange(tasks)
+    task = np.repeat(np.arange(tasks), sizes)
+    chance = rng.beta(3 * rates[task], 3 * (1 - rates[task]))
+    right = (rng.random((len(task), images)) < chance[:, None]).astype(float).ravel()
+    names = tuple(f"t{one}" for one in np.repeat(task, images))
+    found = ruled(right, np.repeat(np.arange(len(task)), images), np.ones(len(right)), names)
+    yield Drawn("ScoreStanding.interval", found.value, found.interval, float(rates.mean()), of="tasks")
+
+
+def by_frames(rng, prompts, videos):
+    """Shares of right frames of videos of 8 and 64 frames, of which the long ones are worse: VBench's number."""
+    frames = rng.choice([8, 64], (prompts, videos))
+    rate = np.where(frames == 8, 0.8, 0.5)
+    chance = np.clip(rate + rng.uniform(-0.2, 0.2, (prompts, 1)), 0, 1)
+    share = rng.binomial(frames, rng.beta(6 * chance, 6 * (1 - chance))) / frames
+    found = ruled(share.ravel(), np.repeat(np.arange(prompts), videos), frames.ravel().astype(float))
+    yield Drawn("ScoreStanding.interval", found.value, found.interval, (8 * 0.8 + 64 * 0.5) / 72, of="frames")
+
+
+def total_of_vbench(rng, prompts, each, videos):
+    """Dimensions of one model, each of some of the prompts, whose qualities all dimensions share."""
+    of_prompts, judges = rng.normal(0, 0.05, prompts), {}
+    for place, (name, (low, high, _)) in enumerate((QUALITY | SEMANTIC).items()):
+        some = (5 * place + np.arange(each)) % prompts
+        values = np.full((prompts, videos), np.nan)
+        values[some] = 0.3 * low + 0.7 * high + of_prompts[some][:, None] + rng.normal(0, 0.05, (each, videos))
+        judges[name] = values.ravel()
+    texts = tuple(f"p{one}" for one in range(prompts) for _ in range(videos))
+    rule = Weighting.plain("VBench by videos", len(texts))
+    ids = tuple(map(str, range(len(texts))))
+    table = SampleScores("m", judges, ids, texts, True, True, weighted=dict.fromkeys(judges, rule))
+    found = judged({"m": table}).columns[-1].estimates["m"]
+    yield Drawn("ScoreStanding.interval", found.value, found.interval, 0.7, of="total")
+
+
+def asked_again(rng, prompts, repeats, of_repeats, noise):
+    """Two models that a judge scored several times; all scores of a repeat may be higher together."""
+    names = tuple(f"r{one}" for one in range(repeats))
+    shift, scores = rng.normal(0, of_repeats, (repeats, 1)), {}
+    of_prompts = rng.normal(0, 0.5, prompts)
+    for model in ("m0", "m1"):
+        found = of_prompts + rng.normal(0, 0.5, prompts) + shift + rng.normal(0, noise, (repeats, prompts))
+        table = table_of(model, found.mean(0)[:, None], range(prompts))
+        scores[model] = replace(table, repeats={"judge": found}, repeat_names=names)
+    (column,) = judged(scores).columns
+    criterion, standings = ranked(column, scores)
+    for one in standings.values():
+        yield Drawn("ScoreStanding.interval", one.value, one.interval, 0.0, of="asked again")
+    yield from drawn_p_values(criterion, dict.fromkeys(scores, 0.0), 1.0, of="asked again")
+
+
 def plans(rng, models, prompts, seeds, by):
     """Two neighbors apart by the difference that other data of the law say is decided, and by 0.45 of it."""
     equal = (0.0,) * models
@@ -108,18 +174,35 @@ def plans(rng, models, prompts, seeds, by):
         if by == "votes":
             votes = votes_of(rng, qualities, 600, prompts, 30)
             return judged({f"m{one}": empty(f"m{one}") for one in range(models)}, Strengths.of(votes))
+        if by == "labels":
+            scores, labels = labeled_models(rng, qualities, prompts)
+            return Judgments(tuple(scores), scores, None, (), labels=labels).results(0)
         return judged(scores_of_models(rng, qualities, prompts, seeds, True, False))
 
     def decides(gap):
         found = found_of((gap, *equal[1:]) if by != "votes" else (gap / 2, *([-gap / 2] * (models - 1))))
-        criterion, _ = ranked(found.columns[0], worth_of(equal))
+        criterion, _ = ranked(found.columns[-1], worth_of(equal))
         a, b = criterion.names.index("m0"), criterion.names.index("m1")
         return criterion.p_values[a][b]
 
-    size = found_of(equal).plans[0].detectable
+    size = found_of(equal).plans[-1].detectable
     number = "MarginPlan.detectable"
     yield Drawn(number, size, (0.0, 0.05), decides(size), of=f"all of it, {by}")
     yield Drawn(number, size, (0.05, 1.0), decides(0.45 * size), of=f"less than half of it, {by}")
+
+
+def labeled_models(rng, qualities, labels):
+    """Return scores of 600 samples of models by a judge, and labels of some of them."""
+    scores, people = {}, {}
+    for name, quality in worth_of(qualities).items():
+        values = rng.normal(quality, 1, 600)
+        scores[name] = table_of(name, (3 * values + rng.normal(0, 1, 600))[:, None], range(600))
+        some = rng.choice(600, labels, replace=False)
+        rating = values[some] + rng.normal(0, 0.5, labels)
+        prompts = tuple(f"p{one}" for one in some)
+        ids = tuple(f"{name}{one}" for one in some)
+        people[name] = SampleScores(name, {"rating": rating}, ids, prompts, True, True)
+    return scores, people
 
 
 def empty(name):
@@ -269,6 +352,38 @@ DESIGNS = (
         8,
     ),
     Design(
+        "six tasks of 10 to 35 prompts, four images",
+        "clustered",
+        ("ScoreStanding.interval",),
+        partial(mean_of_tasks, tasks=6, prompts=10, images=4),
+        1000,
+        40,
+    ),
+    Design(
+        "24 prompts of five videos, weighed by frames",
+        "clustered",
+        ("ScoreStanding.interval",),
+        partial(by_frames, prompts=24, videos=5),
+        1000,
+        40,
+    ),
+    Design(
+        "VBench's total, of 30 prompts",
+        "clustered",
+        ("ScoreStanding.interval",),
+        partial(total_of_vbench, prompts=30, each=12, videos=3),
+        400,
+        0,
+    ),
+    Design(
+        "two models scored three times, each time otherwise",
+        "clustered",
+        ("ScoreStanding.interval", "Criterion.p_values"),
+        partial(asked_again, prompts=40, repeats=3, of_repeats=0.1, noise=0.7),
+        600,
+        40,
+    ),
+    Design(
         "plans of scores",
         "paired",
         ("MarginPlan.detectable",),
@@ -282,6 +397,14 @@ DESIGNS = (
         ("MarginPlan.detectable",),
         partial(plans, models=3, prompts=60, seeds=1, by="votes"),
         100,
+        0,
+    ),
+    Design(
+        "plans of labels",
+        "clustered",
+        ("MarginPlan.detectable",),
+        partial(plans, models=3, prompts=80, seeds=1, by="labels"),
+        200,
         0,
     ),
     Design(

@@ -1,6 +1,7 @@
 """Labels of people correct a judge: prediction-powered means, on a board."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.judges.prediction_powered import MIN_LABELED, Labeled, corrected_means
+from finc_eval.judges.power import reach
+from finc_eval.judges.prediction_powered import MIN_LABELED, Labeled, corrected_means, plan_labels, say_correction
+from finc_eval.leaderboards.assemble import rank_column
 from finc_eval.leaderboards.judged import Judgments
 
 
@@ -157,8 +160,71 @@ def test_labels_without_scores_or_of_other_samples_are_refused(tables):
         Judgments.read(scores, None, ["one", "two"], (), labels=strange).results(0)
 
 
-def test_a_model_without_labels_is_not_ranked(tables):
+def test_labels_of_one_model_alone_give_its_number_and_rank_nobody(tables):
     scores, labels = tables
     results = Judgments.read(scores, None, ["one", "two"], (), labels={"one": labels["one"]}).results(0)
-    column = results.columns[1]
-    assert list(column.estimates) == ["one"] and "two" in column.reasons
+    assert any("of two, it has no labels" in remark and "ranks no model" in remark for remark in results.remarks)
+    criterion, standings = rank_column(results.columns[1], dict.fromkeys(["one", "two"]))
+    assert criterion.names == () and criterion.groups == ()
+    one, two = standings["one"], standings["two"]
+    assert one.interval[0] < one.value < one.interval[1] and one.rank_set is None and two.value is None
+    assert one.reason and two.reason
+
+
+def test_of_three_models_two_with_labels_are_ranked(tables):
+    scores, labels = tables
+    scores = {**scores, "three": scores["one"]}
+    results = Judgments.read(scores, None, [*scores], (), labels=labels).results(0)
+    criterion, standings = rank_column(results.columns[1], dict.fromkeys(scores))
+    assert {*criterion.names} == {"one", "two"} and standings["three"].rank_set is None
+
+
+def scale_said(scores_of):
+    """Return what is said of a judge whose scores are a function of the quality and the model."""
+    draw, found = np.random.default_rng(3), {}
+    for model, better in (("one", 0.5), ("two", 0.0)):
+        quality = draw.normal(better, 1, 400)
+        f, y = scores_of(quality, model) + draw.normal(0, 0.2, 400), quality + draw.normal(0, 0.2, 400)
+        found[model] = labeled(y[:100], f[:100], f[100:])
+    return say_correction(corrected_means(found), "rating", "clip", is_alike=True)
+
+
+@pytest.mark.parametrize(
+    ("scores_of", "says", "not_said"),
+    [
+        (lambda quality, model: quality, ["as people do", "do not surely differ"], "otherwise"),
+        (lambda quality, model: quality + 0.3, ["as people do", "scale is not theirs"], "otherwise"),
+        (lambda quality, model: 3 * quality + 10, ["as people do", "scale is worthless: it gives one"], "otherwise"),
+        (
+            lambda quality, model: quality + 2.0 * (model == "two"),
+            ["orders one and two otherwise", "worthless"],
+            "other way round",
+        ),
+        (lambda quality, model: -quality, ["other way round"], "says nothing"),
+        (lambda quality, model: 0 * quality, ["says nothing about rating"], "scale"),
+    ],
+    ids=["theirs", "shifted", "own scale", "likes a model", "reversed", "noise"],
+)
+def test_a_sentence_says_whether_a_judge_ranks_and_whether_its_scale_is_that_of_people(scores_of, says, not_said):
+    said = scale_said(scores_of)
+    assert all(part in said for part in says) and not_said not in said
+
+
+def test_labels_are_planned_with_the_error_that_other_scores_leave(tables):
+    scores, labels = tables
+    results = Judgments.read(scores, None, ["one", "two"], (), labels=labels).results(0)
+    by_clip, by_people = results.plans
+    assert (by_clip.unit, by_people.unit, by_people.judge) == ("prompts", "labels", "rating by clip")
+    assert (by_people.first, by_people.have) == ("one", 60)
+    means = results.corrected["rating by clip"]
+    one, two = means.of_labels
+    rest = ((means.influences[0] - means.influences[1]) ** 2).sum() - ((one - two) ** 2).sum()
+    at = ((one - two) ** 2).sum() * 60 / by_people.needed + rest
+    assert by_people.margin / np.sqrt(at) >= reach(2)
+    assert by_people.needed >= MIN_LABELED and by_people.more == max(by_people.needed - 60, 0)
+    by_few = plan_labels("key", replace(means, values=means.values / 2.5), better=True)[0]
+    assert MIN_LABELED < by_few.needed < 200
+    at = ((one - two) ** 2).sum() * 60 / by_few.needed + rest
+    assert by_few.margin / np.sqrt(at) == pytest.approx(reach(2), rel=0.01)
+    board_of = Judgments.read(scores, None, ["one", "two"], (), labels={"one": labels["one"]}).results(0)
+    assert [plan.unit for plan in board_of.plans] == ["prompts"]

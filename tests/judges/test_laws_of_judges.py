@@ -255,9 +255,9 @@ def test_two_zeros_beside_a_narrow_score_are_failed_calls(zeros, marks):
     ("stated", "is_turned"), [({"a": 3, "b": 9}, False), ({"a": 9, "b": 3}, True), ({"a": 7}, False)]
 )
 def test_a_file_that_orders_models_otherwise_is_told(stated, is_turned):
-    (said,) = say_stated("judge", {"a": 1.0, "b": 2.0}, stated)
+    (said,) = say_stated("judge", {"a": 1.0, "b": 2.0}, stated, {})
     assert ("orders models otherwise" in said) == is_turned
-    assert not say_stated("judge", {"a": 1.0, "b": 2.0}, {"a": 1.004, "b": 2.0})
+    assert not say_stated("judge", {"a": 1.0, "b": 2.0}, {"a": 1.004, "b": 2.0}, {})
 
 
 def test_whole_numbers_beyond_all_floats_are_infinite_on_their_side():

@@ -8,7 +8,7 @@ from scipy import stats
 
 from finc_eval.judges import bradley_terry as bt
 from finc_eval.judges import parts as judged
-from finc_eval.judges.paired import floor_of_shares, mean_scores
+from finc_eval.judges.paired import mean_scores
 from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts
 from finc_eval.judges.power import plan, reach
 from finc_eval.judges.strengths import Strengths, record_of
@@ -158,9 +158,9 @@ def test_models_that_share_half_of_the_prompts_are_paired(shared, is_paired):
 
 def test_answers_that_are_all_alike_have_the_variance_of_agresti_and_coull():
     right = mean_scores({"a": np.ones(10), "b": np.zeros(10), "c": np.arange(10) % 2.0}, {k: range(10) for k in "abc"})
-    assert floor_of_shares(right) == pytest.approx([12 / 14 * 2 / 14 / 14, 2 / 14 * 12 / 14 / 14, 0])
+    assert right.floors == pytest.approx([12 / 14 * 2 / 14 / 14, 2 / 14 * 12 / 14 / 14, 0])
     stars = mean_scores({"a": np.ones(10), "b": np.full(10, 5.0)}, {k: range(10) for k in "ab"})
-    assert floor_of_shares(stars).tolist() == [0, 0]
+    assert stars.floors.tolist() == [0, 0]
 
 
 def test_a_plan_has_the_prompts_and_seeds_that_bring_a_difference_to_the_reach():
@@ -191,6 +191,30 @@ def test_a_plan_has_the_prompts_and_seeds_that_bring_a_difference_to_the_reach()
         else:
             assert variance_at(one.seeds) <= target * (1 + 1e-9)
             assert one.seeds == 1 or variance_at(one.seeds - 1) > target
+
+
+@pytest.mark.parametrize(
+    ("fixed", "most", "needed"),
+    [(0.0, 10**7, 314), (0.001, 10**7, 1460), (0.01, 10**7, None), (0.0, 300, None), (0.0, 315, 314)],
+)
+def test_more_units_leave_what_they_do_not_shrink(fixed, most, needed):
+    covariance, values = np.diag([0.004, 0.004]), np.array([0.1, 0.0])
+    (found,) = plan("j", ("a", "b"), values, covariance, "labels", 50, fixed=np.diag([fixed / 2] * 2), most=most)
+    distance = stats.norm.isf(0.025) + stats.norm.isf(0.2)
+    assert found.detectable == pytest.approx(distance * np.sqrt(0.008 + fixed))
+    assert found.needed == needed and found.more == (None if needed is None else needed - 50)
+    if needed is not None:
+        assert (
+            distance * np.sqrt(0.008 * 50 / needed + fixed)
+            <= 0.1
+            < distance * np.sqrt(0.008 * 50 / (needed - 1) + fixed)
+        )
+    assert ("more labels, the order of a and b" in found.sentence) == (needed is not None)
+
+
+def test_a_plan_of_what_is_at_hand_asks_for_no_more():
+    (found,) = plan("j", ("a", "b"), np.array([1.0, 0.0]), np.diag([0.004, 0.004]), "votes", 50)
+    assert found.needed < 50 and found.more == 0 and "50 votes at hand decide" in found.sentence
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """An option that is given twice counts both times: files of scores, of votes, and names of judges."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,6 +105,15 @@ def test_the_terminal_says_what_counts_as_better(files):
         app, ["leaderboard", "one=one.npy", "two=two.npy", "--ref", "ref.npy", "--scores", "hps.csv", "--out", "o"]
     )
     assert done.exit_code == 0 and "higher hps counts as better" in " ".join(done.output.split())
+
+
+def test_many_files_may_make_a_text_that_is_longer_than_any_path(files):
+    """VBench's 16 dimensions of two models are 32 files."""
+    for number in range(32):
+        Path(f"one-{number:03d}-{'x' * 40}.csv").write_text(f"id,judge {number}\n0,1\n1,2\n")
+    names = sorted(map(str, Path().glob("one-0*.csv")))
+    found = score_sources([",".join(f"one={name}" for name in names)])
+    assert found == {"one": names} and len(",".join(names)) > 1000
 
 
 def test_columns_beside_files_are_refused(files):

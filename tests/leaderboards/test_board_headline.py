@@ -131,3 +131,27 @@ def test_more_models_share_the_error_and_larger_shares_are_seen():
         shares = [getattr(visible, name) for _, visible in found]
         assert shares == sorted(shares) and shares[0] < shares[-1]
     assert visible_among(found, 3) == dict(found)[5] and visible_among(found, 101) is None
+
+
+@pytest.mark.parametrize(
+    ("is_sure", "faulty", "first"),
+    [(False, "best", False), (True, "best", True), (False, "other", True), (True, "other", True)],
+)
+def test_the_worst_model_is_not_first_without_a_word(is_sure, faulty, first):
+    """A board said "three is worst" and "three is first by unmatched alone", of models that it could not tell apart."""
+    board = fe.leaderboard({"a": labelled(120, 1), "b": labelled(120, 2)}, labelled(120, 4), metrics=("kid",))
+    names = board.criterion().names
+    groups = tuple((name,) for name in names) if is_sure else (names,)
+    main = replace(board.criterion(), groups=groups)
+    bad = names[0] if faulty == "best" else names[1]
+    lost = Finding("x", "kind", False, 0.0, 0.3, 0.0)
+    found = replace(
+        board,
+        criteria=(main, *(other for other in board.criteria if other.key != main.key)),
+        rows=tuple(replace(row, findings=(lost,) if row.name == bad else ()) for row in board.rows),
+    )
+    said = says(found)
+    assert f"{bad} is worst" in said["faults"]
+    assert (f"{names[0]} is first" in said["order"]) == first
+    assert ("that fault" in said["order"]) == (is_sure and faulty == "best")
+    assert all(name in said["order"] for name in (names if not is_sure else names[:1]))

@@ -254,3 +254,13 @@ def test_a_board_with_votes_is_not_replaced_by_a_model_that_is_added(models, tmp
     done = CliRunner().invoke(app, ["leaderboard", "add", str(folder), *ref, f"three={tmp_path}/three.npy"])
     assert done.exit_code == 3 and "later models cannot be added to" in done.output
     assert (folder / "leaderboard.json").read_bytes() == before
+
+
+def test_of_many_scores_those_that_surely_distinguish_models_say_who_is_first(models):
+    noise = {f"noise {n}": np.random.default_rng(n).normal(size=(3, N)) for n in range(7)}
+    given = {
+        name: {key: own[place].tolist() for key, own in noise.items()} | {"clear": scores(place, 3.0 - place)["clip"]}
+        for place, name in enumerate(models)
+    }
+    said = fe.leaderboard(models, drawn(5), scores=given).says["judges"]
+    assert "one by clear" in said and "noise" not in said and "7 scores" in said

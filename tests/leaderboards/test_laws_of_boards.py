@@ -13,14 +13,15 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.estimates.error_source import GEN, MAX_PARTS, REF, TRAINING, ErrorSource
 from finc_eval.estimates.estimate import Estimate
+from finc_eval.judges.doubts import say_prompts
 from finc_eval.judges.paired import mean_scores
-from finc_eval.judges.sample_scores import SampleScores
+from finc_eval.judges.parts import gains_of
 from finc_eval.leaderboards import entry as entries
 from finc_eval.leaderboards.assemble import _unequal, _unranked, noise_of
 from finc_eval.leaderboards.board_table import about_real_data, estimate_text, gap_text, heading
 from finc_eval.leaderboards.columns import metric_column, over_runs, too_few, training_noise
 from finc_eval.leaderboards.entry import Entry
-from finc_eval.leaderboards.judged import _estimates, _gains, _say_prompts
+from finc_eval.leaderboards.judged import _estimates
 from finc_eval.leaderboards.measures import Measure, Measuring
 from finc_eval.leaderboards.ranks import DRAWS, joint_covariance, model_estimate, rank
 from finc_eval.leaderboards.reference import BoardReference
@@ -267,31 +268,23 @@ def test_judges_have_students_interval_and_the_least_variance_of_shares():
         assert one.variance_of(GEN) == pytest.approx(0.04 if name == "b" else 0)
 
 
-def judged_of(values, prompts):
-    tables = {
-        name: SampleScores(name, {"j": np.array(own, float)}, tuple(prompts[name]), tuple(prompts[name]), False, True)
-        for name, own in values.items()
-    }
-    return SimpleNamespace(scores=tables, divisions={}, lower=())
-
-
 @pytest.mark.parametrize("is_paired", [True, False])
 def test_gains_are_over_the_mean_of_the_other_models_on_the_same_prompts(is_paired):
     prompts = {"a": ["p", "q", "r", "s"], "b": ["p", "q", "r", "s"], "c": ["p", "q", "r", "s"]}
     if not is_paired:
         prompts["c"] = ["t", "u", "v", "w"]
     values = {"a": [1, 2, 3, 7], "b": [2, 4, 0, 1], "c": [0, 0, 1, 3]}
-    judged, kept = judged_of(values, prompts), {name: np.arange(4) for name in values}
-    means = mean_scores({name: np.array(own, float) for name, own in values.items()}, prompts)
+    scores = {name: np.array(own, float) for name, own in values.items()}
+    means = mean_scores(scores, prompts)
     assert means.is_paired == is_paired
-    found, names = _gains(judged, means, kept, prompts, "j")
+    found, names = gains_of(means, scores, prompts, {}, True)
     assert [one.model for one in found] == ["a", "b", "c", ""] and len(names) == (4 if is_paired else 8)
     table = np.array([*values.values()], float)
     for place, one in enumerate(found[:3]):
         others = np.delete(table, place, 0)
         assert one.values == pytest.approx(table[place] - (others.mean(0) if is_paired else others.mean()))
     assert found[3].values == pytest.approx((table - table.mean(1)[:, None]).ravel())
-    said = [*_say_prompts("j", means, prompts)]
+    said = [*say_prompts("j", means, prompts, False)]
     assert said == [] if is_paired else "models share 0 of 8 prompts" in said[0]
 
 

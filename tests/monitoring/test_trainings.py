@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.cli.verbs.monitor import steps_of_one
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.monitoring.pages.charts import UnitOfThing
 from finc_eval.monitoring.trainings.scan import scan_p_values
-from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of, steps_of_one
+from finc_eval.monitoring.trainings.shared_steps import SharedSteps
+from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of
 
 
 def training(seed, change=lambda step, rows: rows, steps=range(0, 800, 100), n=64):
@@ -137,6 +139,19 @@ def test_p_values_of_scores_without_a_difference_are_uniform():
         scores[rng.random(9) < mask] = np.nan
         alone = np.array([scan_p_values(scores[:, [thing]])[0][0] for thing in range(40)])
         assert abs((alone <= 0.3).mean() - 0.3) < 3 * (0.21 / 40) ** 0.5
+
+
+@pytest.mark.parametrize("thing", [0, 1], ids=["share", "mean"])
+def test_the_difference_of_the_other_order_has_the_mirrored_interval(thing):
+    rng = np.random.default_rng(3)
+    counts = rng.integers(40, 80, (6, 2, 1)).astype(float)
+    sums = np.concatenate([rng.binomial(40, [[[0.1], [0.4]]] * 6), counts * rng.normal([[[1.0], [3.0]]] * 6)], 2)
+    squares = sums**2 / counts + counts  # a variance of one within each step
+    units = [*np.stack([sums, np.broadcast_to(counts, sums.shape), squares], 3)]
+    first, second, (low, high) = SharedSteps(None, (), 1, units=units).now(thing)
+    turned = SharedSteps(None, (), 1, units=[step[::-1] for step in units]).now(thing)
+    assert low < first - second < high and high - low > 0.01
+    assert turned == (second, first, pytest.approx((-high, -low)))
 
 
 def test_steps_of_folders_and_files(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.monitoring.evidence.asked import ASKED, BLOCKS, MOST_SAMPLES
+from finc_eval.monitoring.evidence.asked import ASKED, BLOCKS, MOST_SAMPLES, PAST
 from finc_eval.monitoring.evidence.unlike import Unlike
 
 CENTERS = 2 * np.random.default_rng(5).normal(size=(9, 16))
@@ -71,6 +71,16 @@ def test_memory_is_bounded_and_the_oldest_evaluations_are_dropped():
     assert numbers.tolist() == [0, *range(asked.count - BLOCKS + 2, asked.count + 1)]
     assert counts.max() == MOST_SAMPLES and asked.near.shape == (len(asked.block), BLOCKS)
     assert asked.sums[:, 1].max() == ASKED
+
+
+def test_evaluations_are_judged_again_by_the_latest_others():
+    asked, rng = begun(draw(200, 0).rows_at(np.arange(200))), np.random.default_rng(7)
+    for step in range(PAST + 4):
+        asked = asked.with_evaluation(draw(64, 20 + step, 0.5 if step < 4 else 0).rows_at(np.arange(64)).numpy(), rng)
+        again = asked.flag_again()
+        if step == 3:
+            assert [*again] == [1, 2, 3, 4] and min(again.values()) > 20  # about 32 samples are of the new kind
+    assert [*again] == [*range(1, PAST + 5)] and max(again.values()) < 10  # the latest have none of it
 
 
 def test_kernels_kept_are_those_of_all_samples():

@@ -36,7 +36,7 @@ REVIEWED = {
         },
         "core/provenance.py": {"Path(sys.argv[0])"},
         "cli/command.py": {"Path(args[0])"},
-        "monitoring/trainings/steps_of_folders.py": {"Path(arguments[0])"},
+        "cli/verbs/monitor.py": {"Path(arguments[0])"},
         "demo/planted.py": {"folder_inside(folder, kind) / f'{number:04d}.png'"},
         "demo/prompts.py": {"folder / name"},
         "demo/run.py": {"out / 'samples' / name", "out / f'{name}.h5'"},

@@ -224,7 +224,7 @@ def test_precisions_do_not_add_but_compare(digits, precisions):
     x, phi = digits[0][:, ::8], fe.RandomFourierFeatures(dim=98, features=30, sigma=3.0)
     parts = x[:100], x[100:220]
     first, second = (fe.Sketch.of(one, phi, precision=kind) for one, kind in zip(parts, precisions, strict=True))
-    with pytest.raises(fe.FincEvalError, match="in {}, the other in {}: make one again".format(*precisions)):
+    with pytest.raises(fe.FincEvalError, match="in {} and {}: make both with the same precision=".format(*precisions)):
         first + second
     mixed = fe.compare(gen=first, ref=second, modes=3)
     plain = fe.compare(*(fe.Sketch.of(one, phi) for one in parts), modes=3)

@@ -49,7 +49,7 @@ from finc_eval.core.places import is_url
 from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
-from finc_eval.judges.tables import is_file
+from finc_eval.judges.tables import is_file, is_there
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
 leaderboard = typer.Typer(
@@ -67,10 +67,11 @@ ScoreFiles = Annotated[
         "--scores",
         metavar="NAME=FILE,…",
         help="Scores of samples by any judge: one=one.csv,two=two.jsonl, a file a model with columns id or prompt (and "
-        "seed), and a numeric column for each judge. Several files of a model, such as of one dimension each, are one "
-        "table: one=a.json,one=b.json. Also files with a column model, or columns of the sets: aesthetic,clip. Result "
-        "files of VBench, GenEval, GenEval 2, HPS, ImageReward and lmms-eval are read as they are. Higher is better, "
-        "except for scores that --lower names. Repeat the option for more.",
+        "seed, repeat), and a numeric column for each judge. Several files of a model, such as of one dimension "
+        "each, are one table: one=a.json,one=b.json. Also files with a column model, or columns of the sets: "
+        "aesthetic,clip. Result files of VBench, GenEval, GenEval 2, T2I-CompBench, HPS, ImageReward and "
+        "lmms-eval are read as they are. Higher is better, except for scores that --lower names. Repeat the "
+        "option for more.",
     ),
 ]
 
@@ -134,9 +135,7 @@ def rank(
     sources = flat_sources(runs) | {"ref": ref}
     for each in how:
         check_given(sources.values(), each.extractor)
-    ballots = [
-        path for given in votes or () for path in (given.split(",") if not Path(given).exists() else [given]) if path
-    ]
+    ballots = [path for given in votes or () for path in ([given] if is_there(given) else given.split(",")) if path]
     judged: dict[str, Any] = {"votes": ballots or None}
     judged |= {
         name: score_sources(given, f"--{name}") if given else None
@@ -327,7 +326,7 @@ def score_sources(options: Sequence[str], option: str = "--scores") -> dict[str,
     by_model: dict[str, list[str]] = {}
     others: list[str] = []
     for given in options:
-        if Path(given).exists() or is_url(given):
+        if is_there(given) or is_url(given):
             others.append(given)
         elif "=" in given:
             for part in re.split(r",(?=[^,=]+=)", given):

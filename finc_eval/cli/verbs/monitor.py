@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +18,8 @@ from finc_eval.core.storage import claim
 from finc_eval.core.terminal import print_data
 from finc_eval.core.words import join_first
 from finc_eval.extractors.settings import Extraction
-from finc_eval.monitoring.steps import step_text
-from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of_one
+from finc_eval.monitoring.steps import order_steps, step_text
+from finc_eval.monitoring.trainings.steps_of_folders import named_trainings, pair_steps, steps_of
 
 
 @embeds
@@ -110,3 +111,24 @@ def _follow(steps: dict[float, str], fixed: dict[float, object], followed: fe.Mo
     if not followed.steps:
         raise UsageError(f"no evaluation is left: {join_first(followed.warnings, 2)}")
     return followed.result
+
+
+def steps_of_one(arguments: Sequence[str], given: Collection[str] = ()) -> dict[float, str]:
+    """Return the steps of one training from the arguments of a command line: its steps, or the folder that has them.
+
+    One folder whose name says no step has a folder or a file for each step.
+
+    Args:
+        arguments: arguments of the command line.
+        given: steps that are given by hand, as NAME=N.
+
+    Raises:
+        UsageError: no name says a step.
+        DataError: the folder has no steps.
+    """
+    try:
+        return order_steps(arguments, given)
+    except UsageError:
+        if len(arguments) > 1 or given or not Path(arguments[0]).is_dir():
+            raise
+    return {step: str(path) for step, path in steps_of(arguments[0]).items()}

@@ -94,27 +94,6 @@ def named_trainings(arguments: Sequence[str], given: Collection[str] = ()) -> di
     return {name: {**_order(paths, given)} for name, paths in listed.items()}
 
 
-def steps_of_one(arguments: Sequence[str], given: Collection[str] = ()) -> dict[float, str]:
-    """Return the steps of one training from the arguments of a command line: its steps, or the folder that has them.
-
-    One folder whose name says no step has a folder or a file for each step.
-
-    Args:
-        arguments: arguments of the command line.
-        given: steps that are given by hand, as NAME=N.
-
-    Raises:
-        UsageError: no name says a step.
-        DataError: the folder has no steps.
-    """
-    try:
-        return order_steps(arguments, given)
-    except UsageError:
-        if len(arguments) > 1 or given or not Path(arguments[0]).is_dir():
-            raise
-    return order_steps(_list_steps(Path(arguments[0])))
-
-
 def pair_steps(fixed: str | None, steps: Collection[float], given: Collection[str] = ()) -> dict[float, object]:
     """Return the pictures of fixed prompts of each step, from a folder of steps; nothing without a folder.
 

@@ -1,0 +1,1 @@
+"""Result files of public tools, by layout."""
