@@ -25,7 +25,7 @@ from finc_eval.leaderboards.board_table import (
 )
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.judged_page import first_by_judges, judge_details, judge_tables
-from finc_eval.leaderboards.pictures import as_shown, ids_of_findings
+from finc_eval.leaderboards.pictures import add_findings, as_shown
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, run_label
 from finc_eval.measures.frechet import not_fid
@@ -98,12 +98,7 @@ def gallery(board: Leaderboard, samples: Mapping[str, Samples]) -> Gallery:
     """Return pictures of the samples of all kinds."""
     shown = _as_shown(board, samples)
     wanted = shown_of((*shown.kinds, *shown.headings), board.sets, SHOWN_SAMPLES)
-    kept = {label: ids for label, ids in (board.kept or {}).items() if label not in samples}
-    for row in board.rows:
-        for label in (row.name, REFERENCE):
-            ids = ids_of_findings(row.findings, of_model=label == row.name, shown=SHOWN_SAMPLES)
-            wanted[label] = [*wanted[label], *(id for id in ids if id in kept.get(label, ids))]
-    return read_gallery(board.sets, wanted, samples, kept=board.kept)
+    return read_gallery(board.sets, add_findings(wanted, board.rows, board.kept, samples), samples, kept=board.kept)
 
 
 def _as_shown(board: Leaderboard, samples: Mapping[str, Samples]) -> Leaderboard:

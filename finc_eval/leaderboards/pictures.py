@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from finc_eval.core.record import Record
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.findings.finding import Finding
-from finc_eval.gallery.counts import LEAD_SAMPLES
-from finc_eval.gallery.pictured import Thumbnails, read_thumbnails
+from finc_eval.gallery.counts import LEAD_SAMPLES, SHOWN_SAMPLES
+from finc_eval.gallery.pictured import Pictures, Thumbnails, read_thumbnails
 from finc_eval.gallery.thumbnails import Thumbnail
+from finc_eval.leaderboards.standings import Row
 from finc_eval.partitions.counts import Examples
 from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.settings import REFERENCE
+from finc_eval.samples.source import Samples
 
 KEPT_EDGE = 64  # pixels of the longer edge of a picture that a board keeps
 
@@ -90,6 +93,22 @@ def kept_pictures(info: SetInfo, ids: Sequence[str]) -> tuple[KeptPicture, ...]:
         return ()
     found, _ = read_thumbnails(info.samples, {*ids}, info.clip, KEPT_EDGE)
     return tuple(KeptPicture.of(name, found[name]) for name in sorted(found))
+
+
+def add_findings(
+    wanted: Mapping[str, Sequence[str]], rows: Sequence[Row], kept: Pictures | None, samples: Mapping[str, Samples]
+) -> dict[str, list[str]]:
+    """Add the ids of samples that show the findings of models to those wanted, by label.
+
+    Of a set with kept pictures whose samples are not given, they are those that have one.
+    """
+    ids = {label: [*known] for label, known in wanted.items()}
+    for row in rows:
+        for label in (row.name, REFERENCE):
+            found = ids_of_findings(row.findings, of_model=label == row.name, shown=SHOWN_SAMPLES)
+            known = found if label in samples else (kept or {}).get(label, found)
+            ids[label] += [id for id in found if id in known]
+    return ids
 
 
 def as_shown(kind: Kind, kept: Mapping[str, Thumbnails]) -> Kind:
