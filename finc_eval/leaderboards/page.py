@@ -89,7 +89,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         settings=[
             *board.sets.items(),
             ("Ranks cover", board.covers),
-            ("Groups of samples", board.settings.groups or "windows of a video"),
+            ("Groups of samples", board.settings.groups or "windows of a video, if there are any"),
         ],
     )
 
@@ -203,7 +203,8 @@ def order_sentence(board: Leaderboard) -> str:
         tied = f"; {names} cannot be distinguished from it" if others else ""
         return f"{first} is first of {len(main.names)} models {by}{tied}."
     if others:
-        return f"{first} and {names} cannot be distinguished {by}."
+        tied = join_words(main.groups[0]) if len(others) <= NOT_MANY else f"{first} and {names}"
+        return f"{tied} cannot be distinguished {by}."
     return f"{first} is first of {len(main.names)} models {by}, which does not weigh that fault."
 
 
