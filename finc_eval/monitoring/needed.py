@@ -65,8 +65,8 @@ def say_needed(reference: int, samples: int, things: int, alpha: float) -> str:
     alone = [samples_alone(shift, reference, things, alpha) for shift in (SHIFT, float(gone))]
     counts = ["a larger reference" if count is None else plural(count, "sample") for count in alone]
     return (
-        f"On average, with {plural(samples, 'sample')} an evaluation and {reference:,} of the reference, a shift of all "
-        f"samples by {SHIFT:g} standard deviations {words[0]}, and a kind of {100 * SHARE:.0f} % that vanishes "
+        f"On average, with {plural(samples, 'sample')} an evaluation and {reference:,} of the reference, a shift of "
+        f"all samples by {SHIFT:g} standard deviations {words[0]}, and a kind of {100 * SHARE:.0f} % that vanishes "
         f"{words[1]}. A test of one evaluation alone, which does not hold over several, needs {counts[0]} for the "
         f"shift and {counts[1]} for the kind."
     )

@@ -123,7 +123,7 @@ def visit(request, browser):
 
 @pytest.fixture(scope="session")
 def check_page():
-    """Asserts what holds for every page: it is quiet, loads nothing, fits its window, all its text is legible, and no cells overlap."""
+    """Asserts what holds for every page: it is quiet, loads nothing, fits its window, is legible, no cells overlap."""
 
     def check(page, events, path):
         assert events["console"] == [] and events["dialogs"] == []

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
+from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import sample_hashes
 from finc_eval.embeddings.search.neighbors import Neighbors, draw_rows, nearest
@@ -37,8 +38,8 @@ def near_repeat_warnings(sets: Mapping[str, Embeddings], run: Run | None = None)
     ]
     # 0.1: share of a set's samples with a near-repeat from which a warning is given.
     return [
-        f"about {share:.0%} of the samples of {label} have a near-copy in {label}: if they are frames of one video, "
-        "augmentations of one image or images of one prompt, name the groups (groups=…, --groups)"
+        f"about {percent(share)} of the samples of {label} have a near-copy in {label}: if they are frames of one "
+        "video, augmentations of one image or images of one prompt, name the groups (groups=…, --groups)"
         for label, share in near_repeats(sets, free, run).items()
         if share >= 0.1
     ]
