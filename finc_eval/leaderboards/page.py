@@ -196,15 +196,14 @@ def order_sentence(board: Leaderboard) -> str:
     if len(main.names) < 2:
         return f"By {main.key}, {header(main)}."
     first, *others = main.groups[0]
-    names = join_words(others) if len(others) <= NOT_MANY else f"{len(others)} others"
+    others = others if len(others) <= NOT_MANY else [f"{len(others)} others"]
     what = f", the {SHARES[main.key]}" if main.key in SHARES else ""
     by = f"by {main.key} alone{what}"
     if first not in [row.name for row in board.faulty[:1]]:
-        tied = f"; {names} cannot be distinguished from it" if others else ""
+        tied = f"; {join_words(others)} cannot be distinguished from it" if others else ""
         return f"{first} is first of {len(main.names)} models {by}{tied}."
     if others:
-        tied = join_words(main.groups[0]) if len(others) <= NOT_MANY else f"{first} and {names}"
-        return f"{tied} cannot be distinguished {by}."
+        return f"{join_words([first, *others])} cannot be distinguished {by}."
     return f"{first} is first of {len(main.names)} models {by}, which does not weigh that fault."
 
 
