@@ -28,9 +28,6 @@ from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.cell_tests import CellTests
 from finc_eval.prompts.words import Phrases
 
-LEAST_HAVE = 8
-"""Images of both sets that have an attribute that is tested: of fewer, hardly any cell can be significant."""
-
 SHOWN = 4  # images of a cell and set that are shown
 
 KINDS = (0.03, 0.3)  # shares of all samples between which a kind is an attribute
@@ -166,7 +163,8 @@ def _attributes(panel: SampledSets, measured: MeasuredSets, kinds: KindTree, col
         if of_one_set or properties.are_ranges or properties.source in (*TEXT_COLUMNS, column):
             continue
         what = "class" if properties.source == CLASSIFIER else properties.source
-        enough = np.flatnonzero(np.asarray(properties.has.sum(0)).ravel() >= LEAST_HAVE)
+        # 8: images that have an attribute; of fewer, hardly any cell can be significant.
+        enough = np.flatnonzero(np.asarray(properties.has.sum(0)).ravel() >= 8)
         names += [(what, properties.values[place]) for place in enough.tolist()]
         tested.append(np.asarray(properties.has[:, enough].todense()) > 0)
         has.append(tested[-1])

@@ -152,7 +152,7 @@ def choose(
 
 
 class Observed(Protocol):
-    """What was measured of prompts, and is summed over the prompts of words."""
+    """Values of prompts that are summed over the prompts of words."""
 
     def observe(self, has: csr_matrix) -> tuple[Array, Array]:
         """Return T_w / √Var and √Var, each of shape (w,), of words that prompts have, (B, w)."""
