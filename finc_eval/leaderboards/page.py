@@ -89,7 +89,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         settings=[
             *board.sets.items(),
             ("Ranks cover", board.covers),
-            ("Groups of samples", board.settings.groups or "windows of a video"),
+            ("Groups of samples", board.settings.groups or "windows of a video, if there are any"),
         ],
     )
 
@@ -196,14 +196,14 @@ def order_sentence(board: Leaderboard) -> str:
     if len(main.names) < 2:
         return f"By {main.key}, {header(main)}."
     first, *others = main.groups[0]
-    names = join_words(others) if len(others) <= NOT_MANY else f"{len(others)} others"
+    others = others if len(others) <= NOT_MANY else [f"{len(others)} others"]
     what = f", the {SHARES[main.key]}" if main.key in SHARES else ""
     by = f"by {main.key} alone{what}"
     if first not in [row.name for row in board.faulty[:1]]:
-        tied = f"; {names} cannot be distinguished from it" if others else ""
+        tied = f"; {join_words(others)} cannot be distinguished from it" if others else ""
         return f"{first} is first of {len(main.names)} models {by}{tied}."
     if others:
-        return f"{first} and {names} cannot be distinguished {by}."
+        return f"{join_words([first, *others])} cannot be distinguished {by}."
     return f"{first} is first of {len(main.names)} models {by}, which does not weigh that fault."
 
 

@@ -40,7 +40,7 @@ MEASURES: dict[MeasureName, tuple[str, str]] = {
     ),
     "calibrated": (
         "Calibrated distance",
-        f"share of samples as near to the training set as the {SUSPICIOUS_SHARE:.0%} nearest fresh samples",
+        f"share of samples as near to the training set as the {percent(SUSPICIOUS_SHARE)} nearest fresh samples",
     ),
     "authpct": ("AuthPct", "percentage of samples farther from their training sample than that is from its own set"),
     "c_t": (

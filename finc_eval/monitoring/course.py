@@ -226,15 +226,15 @@ def choose_step(
     distance: Array = history.distances[places, 0]
     error = np.sqrt(2 * noise) * (1 / history.samples[places] + 1 / history.phi[0, -1])
     near = places[distance <= distance.min() + 2 * error]
-    nearest = "of the steps that are nearest to the reference, within the error of the distance"
+    nearest = "of the steps nearest to the reference, within the error of the distance."
     but = f" Not kept: {why_not}." if why_not else ""
     if not is_early.any():
-        why = f"Alarms may hold from the first evaluation on, so no step is free of them: it is the first {nearest}."
+        why = f"Alarms may hold from the first evaluation on, so no step is free of them. It is the first {nearest}"
         return float(history.steps[near[0]]), why + but
     if np.isinf(first):
-        return float(history.steps[near[-1]]), f"No alarm was raised, and it is the latest {nearest}.{but}"
-    before = f"The first alarm may hold from step {step_text(first)} on"
-    return float(history.steps[near[-1]]), f"{before}: it is before that, and the latest {nearest}.{but}"
+        return float(history.steps[near[-1]]), f"No alarm was raised. It is the latest {nearest}{but}"
+    before = f"It is before step {step_text(first)}, from which on the first alarm may hold"
+    return float(history.steps[near[-1]]), f"{before}, and it is the latest {nearest}{but}"
 
 
 def _sound(

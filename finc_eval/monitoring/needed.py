@@ -60,16 +60,13 @@ def say_needed(reference: int, samples: int, things: int, alpha: float) -> str:
     gone = SHARE / np.sqrt(SHARE * (1 - SHARE))
     found = [evaluations_needed(shift, reference, samples, things, alpha) for shift in (SHIFT, float(gone))]
     words = [
-        "is not found" if count is None else f"has an alarm after {plural(count, 'evaluation')}" for count in found
+        "has no alarm" if count is None else f"has an alarm after {plural(count, 'evaluation')}" for count in found
     ]
-    first = (
-        f"With {plural(samples, 'sample')} an evaluation and {reference:,} of the reference, on average a shift of all "
-    )
     alone = [samples_alone(shift, reference, things, alpha) for shift in (SHIFT, float(gone))]
-    counts = " and ".join(
-        dict.fromkeys("a larger reference" if count is None else plural(count, "sample") for count in alone)
-    )
-    return first + (
-        f"samples by {SHIFT:g} of their standard deviations {words[0]}, and a kind of {100 * SHARE:.0f} % that "
-        f"vanishes {words[1]}. A test of one evaluation alone, which does not hold over several, needs {counts}."
+    counts = ["a larger reference" if count is None else plural(count, "sample") for count in alone]
+    return (
+        f"On average, with {plural(samples, 'sample')} an evaluation and {reference:,} of the reference, a shift of "
+        f"all samples by {SHIFT:g} standard deviations {words[0]}, and a kind of {100 * SHARE:.0f} % that vanishes "
+        f"{words[1]}. A test of one evaluation alone, which does not hold over several, needs {counts[0]} for the "
+        f"shift and {counts[1]} for the kind."
     )

@@ -16,7 +16,7 @@ from scipy.special import chdtr
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record
-from finc_eval.core.words import join_words, plural
+from finc_eval.core.words import join_words, percent, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import string_hashes
@@ -354,7 +354,7 @@ def missing_values(sets: Mapping[str, Embeddings], known: Container[tuple[str, s
                 mix = total_variation(first, second)
                 if mix.interval[0] > 0:
                     sentences.append(
-                        f"{join_words(list(counts))} have unlike shares of {column}, by {mix.value:.0%} in all: "
+                        f"{join_words(list(counts))} have unlike shares of {column}, by {percent(mix.value)} in all: "
                         f"compare within {column} (pairs={column!r})"
                     )
     return sentences

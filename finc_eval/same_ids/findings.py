@@ -35,6 +35,7 @@ Mask = NDArray[np.bool_]
 
 VAGUE = ("", ANOTHER, OTHER_ID, "another sample")  # causes of pairs that say nothing of what their pictures are
 SAY_LITTLE = (OTHER_PICTURES, "the picture of another id", ONE_PICTURE_NAME, EXCHANGED_IDS)  # ends of names of runs
+SEVERAL_WAYS = "broken in several ways"  # name of broken pairs most of which have no cause in common
 SHOWN_IDS = 12  # ids of pairs that a finding shows
 KIND_NUMBER = re.compile(r" \(k\d+\)$|^samples \(k\d+\)$|^kind \d+$")  # the id in the name of a kind, or its number
 
@@ -137,9 +138,15 @@ def _of_pairs(pairs: Aligned, judged: RunVerdict, known: KnownOfPairs) -> Findin
         )  # fmt: skip
     count = f"{int(judged.broken.sum()):,} of {plural(len(judged.broken), 'pair')}"
     cause = Counter(judged.causes[judged.broken].tolist()).most_common(1)[0][0] or OTHER_PICTURES
-    called = GRAY_WORDS if cause == TURNED_GRAY else OTHER_PICTURES if cause in VAGUE else cause
-    name = judged.run if is_rule and cause not in judged.run else called
+    name = judged.run if is_rule and cause not in judged.run else _name_causes(judged.causes[judged.broken])
     return Finding(name, "pair", False, share, 0.0, None, text=judged.run or count, ids=ids, is_worse=True)
+
+
+def _name_causes(causes: NDArray[np.str_]) -> str:
+    """Return what all of some broken pairs show, or what most of them show."""
+    called = [OTHER_PICTURES if cause in VAGUE else cause for cause in causes.tolist()]
+    name, times = Counter(GRAY_WORDS if cause == TURNED_GRAY else cause for cause in called).most_common(1)[0]
+    return name if times == len(called) else f"mostly {name}" if times >= MOST * len(called) else SEVERAL_WAYS
 
 
 def _say(answer: _Answer, share: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from finc_eval.core.words import percent
+from finc_eval.core.words import figure
 from finc_eval.report.exports.outline import Cell, TextTable
 from finc_eval.report.formats import number
 from finc_eval.same_ids.measures import psnr
@@ -78,6 +78,6 @@ def id_tables(by_id: ById | None, labels: Iterable[str]) -> list[TextTable]:
 
 def _numbers(shown: Margin) -> list[str]:
     def write(value: float) -> str:
-        return percent(value, 1) if shown.is_share else f"{value:.2f}"
+        return f"{figure(100 * value, 'z.1f')} %" if shown.is_share else figure(value, "z.2f")
 
     return [write(shown.difference), f"{write(shown.interval[0])}, {write(shown.interval[1])}", write(shown.margin)]

@@ -255,7 +255,7 @@ class ById(Record, Shown):
         found = []
         if shares:
             limit = 100 * max(margin.interval[1] for margin in shares)
-            found = [f"{join_words([margin.name for margin in shares])} are undecided below {limit:.2g} points"]
+            found = [f"{join_words([margin.name for margin in shares])} may be worse by up to {limit:.2g} points"]
         return [*found, *([f"undecided: {join_words(others[:NAMED])}"] if others else [])]
 
 

@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 
 from finc_eval.core.files.icc import SRGB
 from finc_eval.core.record import Record
+from finc_eval.core.words import percent
 from finc_eval.samples.encoding import CMYK, PALE, SHALLOW_VALUES, UNREADABLE, Encoding, has_alpha
 
 # TIFF may hold JPEG, and an array may have been decoded from one, but this cannot be seen.
@@ -184,8 +185,9 @@ def _unlike_compression(gen: Profile, ref: Profile, a: str, b: str) -> Iterator[
     ]
     if abs(lossy[0] - lossy[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{lossy[0]:.0%} of {a} ({_mostly(gen.formats)}) and {lossy[1]:.0%} of {b} ({_mostly(ref.formats)}) "
-            "are compressed with loss: its traces alone move the scores; save both sets alike, best without loss"
+            f"{percent(lossy[0])} of {a} ({_mostly(gen.formats)}) and {percent(lossy[1])} of {b} "
+            f"({_mostly(ref.formats)}) are compressed with loss: its traces alone move the scores; "
+            "save both sets alike, best without loss"
         )
     elif min(lossy) > MAX_SHARE_DIFFERENCE and _mostly(gen.formats) != _mostly(ref.formats):
         yield (
@@ -230,14 +232,14 @@ def _unlike_colors(gen: Profile, ref: Profile, a: str, b: str) -> Iterator[str]:
     gray = gen.share(gen.gray), ref.share(ref.gray)
     if abs(gray[0] - gray[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{gray[0]:.0%} of {a} and {gray[1]:.0%} of {b} are gray: color alone separates the sets; "
+            f"{percent(gray[0])} of {a} and {percent(gray[1])} of {b} are gray: color alone separates the sets; "
             "make both gray, or remove the gray samples, unless color is what you want to measure"
         )
     alpha = [profile.share(sum(n for mode, n in profile.modes.items() if has_alpha(mode))) for profile in (gen, ref)]
     if max(alpha) >= 0.01 and min(alpha) == 0:
         yield (
-            f"{alpha[0]:.0%} of {a} and {alpha[1]:.0%} of {b} have an alpha channel, which is dropped, so that "
-            "the colors it hides become visible: put such samples on a background of your choice"
+            f"{percent(alpha[0])} of {a} and {percent(alpha[1])} of {b} have an alpha channel, which is dropped, so "
+            "that the colors it hides become visible: put such samples on a background of your choice"
         )
 
 
@@ -251,7 +253,7 @@ def _unlike_videos(gen: Profile, ref: Profile, a: str, b: str) -> Iterator[str]:
     stated = [sum(profile.fps.values()) / sum(profile.frames.values()) for profile in (gen, ref) if profile.frames]
     if len(stated) == 2 and abs(stated[0] - stated[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{stated[0]:.0%} of {a} and {stated[1]:.0%} of {b} state their frame rate: the others count as "
+            f"{percent(stated[0])} of {a} and {percent(stated[1])} of {b} state their frame rate: the others count as "
             "having the extractor's rate, which may be too slow or too fast; store both sets as videos"
         )
     if gen.seconds and ref.seconds:
@@ -290,7 +292,7 @@ def _advice_on_spaces(spaces: set[str]) -> str:
 def _in_other_spaces(spaces: dict[str, int]) -> str:
     """Return the share of images in other color spaces than sRGB, and the most frequent of these spaces."""
     others = {space: count for space, count in spaces.items() if space != SRGB}
-    share = f"{sum(others.values()) / sum(spaces.values()):.0%}"
+    share = percent(sum(others.values()) / sum(spaces.values()))
     return f"{share} ({_mostly(others)})" if others else share
 
 

@@ -40,6 +40,16 @@ CONTRAST = """() => {
   return poor;
 }"""
 
+OVERLAPS = """() => {
+  const both = (a, b) => Math.min(Math.min(a.right, b.right) - Math.max(a.left, b.left),
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top));
+  return [...document.querySelectorAll('tr.mode')].flatMap(row => {
+    const cells = [...row.children].map(cell => [cell.textContent.trim(), cell.getBoundingClientRect()]);
+    return cells.flatMap(([text, box], i) => cells.slice(i + 1)
+      .filter(([, other]) => both(box, other) > 1).map(([other]) => [text, other]));
+  });
+}"""
+
 
 @pytest.fixture(scope="session")
 def browser():
@@ -113,12 +123,13 @@ def visit(request, browser):
 
 @pytest.fixture(scope="session")
 def check_page():
-    """Asserts what holds for every page: it is quiet, loads nothing, fits its window, and all its text is legible."""
+    """Asserts what holds for every page: it is quiet, loads nothing, fits its window, is legible, no cells overlap."""
 
     def check(page, events, path):
         assert events["console"] == [] and events["dialogs"] == []
         assert [url for url in events["requests"] if not url.startswith("data:")] == [path.as_uri()]
         assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
         assert page.evaluate(CONTRAST) == []
+        assert page.evaluate(OVERLAPS) == []
 
     return check

@@ -29,6 +29,10 @@ def drawn(n: int, seed: int, atoms: int = 30, zipf: bool = False):
     return normal(atoms, 1000)[rows]
 
 
+def around(n: int, seed: int, atoms: int):
+    return drawn(n, seed, atoms) + np.float32(0.5) * normal(n, seed + 7)
+
+
 def opened(gen, ref):
     return {"gen": as_embeddings(gen), "ref": as_embeddings(ref)}
 
@@ -151,6 +155,8 @@ def test_a_few_repeats_and_named_groups_are_left_alone():
         (normal(1000, 1) + 5, normal(1000, 2)),
         (0.5 * normal(1000, 1, 16), normal(1000, 2, 16)),
         example_sets(500),
+        (np.concatenate([around(168, 1, 60), copied(around(5, 3, 60) / 2, 14)]), around(240, 2, 60)),
+        (np.concatenate([around(168, 1, 120), copied(around(5, 3, 120) * 0.8, 14)]), around(240, 2, 120)),
     ],
     ids=[
         "small",
@@ -163,6 +169,8 @@ def test_a_few_repeats_and_named_groups_are_left_alone():
         "far apart",
         "narrow",
         "digits",
+        "five pictures again and again",
+        "five pictures again and again, of more kinds",
     ],
 )
 def test_independent_samples_raise_no_alarm(gen, ref):

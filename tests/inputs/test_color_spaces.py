@@ -345,7 +345,7 @@ def test_sets_of_two_spaces_are_warned_of_and_are_one_law_in_srgb(tmp_path):
     control, stored, converted = kid("plain"), kid("gen"), kid("gen", color="srgb")
     warned = [note for note in stored.notes if "--color srgb" in note]
     assert warned
-    assert "100% (ProPhoto) of gen and 0% of ref" in warned[0]
+    assert "100 % (ProPhoto) of gen and 0 % of ref" in warned[0]
     assert not any("sRGB" in note for note in (*control.notes, *converted.notes))
     assert stored.value > 3 * abs(converted.value)
     assert converted.value == pytest.approx(control.value, abs=0.0005)

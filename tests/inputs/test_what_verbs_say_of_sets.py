@@ -36,11 +36,11 @@ WARNINGS = {
     "gate": lambda gen, ref: fe.gate(gen, PIXELS[0][:, ::-1], ref, POLICY, extractor="pixels").warnings,
 }
 UNLIKE = {
-    "JPEG": ({"suffix": "jpg"}, "of gen (JPEG) and 0% of ref (PNG) are compressed with loss"),
-    "WebP": ({"suffix": "webp", "quality": 40}, "of gen (WEBP) and 0% of ref (PNG) are compressed with loss"),
+    "JPEG": ({"suffix": "jpg"}, "of gen (JPEG) and 0 % of ref (PNG) are compressed with loss"),
+    "WebP": ({"suffix": "webp", "quality": 40}, "of gen (WEBP) and 0 % of ref (PNG) are compressed with loss"),
     "size": ({"size": 24}, "samples are 24 pixels wide and 24 high in gen, 12 and 12 in ref"),
-    "gray": ({"gray": True}, "100% of gen and 0% of ref are gray"),
-    "profile": ({"icc_profile": ICC}, "of gen and 0% of ref have colors that are not sRGB"),
+    "gray": ({"gray": True}, "100 % of gen and 0 % of ref are gray"),
+    "profile": ({"icc_profile": ICC}, "of gen and 0 % of ref have colors that are not sRGB"),
 }
 
 
@@ -61,9 +61,9 @@ def test_no_verb_warns_of_files_that_are_encoded_alike(verb, tmp_path):
 def test_sets_without_a_reference_are_held_against_the_first(tmp_path):
     sets = {name: saved(tmp_path / name, 0, suffix=form) for name, form in (("a", "png"), ("b", "jpg"), ("c", "jpg"))}
     found = fe.kinds(sets, extractor="pixels").warnings
-    assert [one[:30] for one in found if "loss" in one] == [
-        "100% of b (JPEG) and 0% of a (",
-        "100% of c (JPEG) and 0% of a (",
+    assert [one[:32] for one in found if "loss" in one] == [
+        "100 % of b (JPEG) and 0 % of a (",
+        "100 % of c (JPEG) and 0 % of a (",
     ]
 
 

@@ -155,3 +155,16 @@ def test_the_worst_model_is_not_first_without_a_word(is_sure, faulty, first):
     assert (f"{names[0]} is first" in said["order"]) == first
     assert ("that fault" in said["order"]) == (is_sure and faulty == "best")
     assert all(name in said["order"] for name in (names if not is_sure else names[:1]))
+
+
+@pytest.mark.parametrize(
+    ("tied", "said"), [("ab", "a and b"), ("abc", "a, b and c"), ("abcdefghijklm", "a and 12 others")]
+)
+def test_tied_models_are_one_list(tied, said):
+    board = fe.leaderboard({"a": labelled(120, 1), "b": labelled(120, 2)}, labelled(120, 4), metrics=("kid",))
+    main = replace(board.criterion(), groups=(tuple(tied),), names=tuple(tied))
+    lost = Finding("x", "kind", False, 0.0, 0.3, 0.0)
+    rows = tuple(replace(row, findings=(lost,) if row.name == "a" else ()) for row in board.rows)
+    rest = tuple(other for other in board.criteria if other.key != main.key)
+    found = replace(board, criteria=(main, *rest), rows=rows)
+    assert says(found)["order"].startswith(f"{said} cannot be distinguished by ")

@@ -17,7 +17,7 @@ def follow(reference, looks):
 def test_a_step_before_the_first_alarm_is_kept():
     rng = np.random.default_rng(0)
     course = follow(rng.normal(size=(300, 6)), [rng.normal(size=(64, 6)) + (step >= 8) for step in range(14)])
-    assert course.alarms and 0 <= course.keep < 8 and "it is before that" in course.why
+    assert course.alarms and 0 <= course.keep < 8 and "It is before step 3" in course.why
 
 
 def test_of_a_generator_that_never_was_like_the_reference_the_nearest_step_is_kept():

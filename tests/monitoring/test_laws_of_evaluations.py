@@ -266,7 +266,7 @@ def test_a_look_alone_needs_as_many_samples_as_bonferroni_asks(shift):
 
 def test_what_is_said_to_be_needed_is_of_a_shift_and_of_a_kind_of_a_tenth_that_vanishes():
     said = say_needed(2000, 64, 30, 0.05)
-    for shift, thing in ((0.5, "by 0.5 of their standard deviations"), (1 / 3, "a kind of 10 % that vanishes")):
+    for shift, thing in ((0.5, "by 0.5 standard deviations"), (1 / 3, "a kind of 10 % that vanishes")):
         looks, alone = evaluations_needed(shift, 2000, 64, 30, 0.05), samples_alone(shift, 2000, 30, 0.05)
         assert f"{thing} has an alarm after {looks} evaluations" in said and f"{alone} samples" in said
 

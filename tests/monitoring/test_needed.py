@@ -25,7 +25,7 @@ def test_larger_looks_need_fewer_looks_and_the_sentence_says_both():
     assert evaluations_needed(0.5, 1000, 16, 40, 0.05) > evaluations_needed(0.5, 1000, 64, 40, 0.05)
     assert evaluations_needed(0.001, 1000, 16, 40, 0.05) is None
     said = say_needed(1000, 64, 40, 0.05)
-    assert f"needs {samples_alone(0.5, 1000, 40, 0.05)} samples and " in said and "after 2 evaluations" in said
+    assert f"needs {samples_alone(0.5, 1000, 40, 0.05)} samples for the shift" in said and "after 2 evaluations" in said
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,12 @@ def test_the_table_fits_and_the_sentences_give_the_difference(found, capsys):
     assert found.significant()[0].id in report.fragment(found)
 
 
+def test_looks_are_said_to_be_left_out_only_where_no_kind_differs(found):
+    alike = fe.kinds({"gen": a_set(6), "ref": a_set(6, seed=2)})
+    assert not alike.significant() and "looks" in alike._drawn.says(alike)
+    assert found.significant() and "looks" not in found._drawn.says(found)
+
+
 def test_the_difference_of_the_sets_is_told_with_its_test(found):
     assert re.search(r"gen and ref differ in 1\d\.\d % \(95 % interval .*\) of their samples \(p ", found.headline)
     chance = {label: replace(one, p_value=0.6) for label, one in found.differences.items()}

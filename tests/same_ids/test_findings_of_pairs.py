@@ -89,6 +89,26 @@ def test_broken_pairs_are_called_by_what_their_pictures_are(name):
     assert set(first.ids) <= set(found.broken) and first.ids
 
 
+@pytest.mark.parametrize(
+    ("faults", "name"),
+    [
+        ({"black": 6}, "black"),
+        ({"black": 4, "in negative": 2}, "mostly black"),
+        ({"black": 3, "in negative": 2, "white": 2}, "broken in several ways"),
+    ],
+)
+def test_broken_pairs_have_the_name_of_a_cause_only_if_all_show_it(faults, name):
+    made = {"black": lambda one: 0 * one, "white": lambda one: 0 * one + 255, "in negative": lambda one: 255 - one}
+    rows, _ = drawn((0, 1, 2, 3))
+    pictures = IMAGES[rows].copy()
+    causes = [cause for cause, count in faults.items() for _ in range(count)]
+    for place, cause in zip(np.random.default_rng(1).permutation(N), causes, strict=False):
+        pictures[place] = made[cause](pictures[place])
+    found = fe.compare(run_of(rows, pictures=pictures), run_of(rows), pairs="id", features=20, modes=1).by_id
+    (finding,) = [one for one in found.findings if one.kind == "pair"]
+    assert finding.name == name and finding.share_gen == len(causes) / N
+
+
 def test_a_lost_kind_has_its_shares_and_equal_runs_have_no_findings():
     _, before, _ = case("lost kind")
     first = compared("lost kind")[0].findings[0]

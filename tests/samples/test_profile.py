@@ -47,7 +47,7 @@ def test_sets_that_are_encoded_alike_need_no_warning(tmp_path):
 
 def test_jpeg_against_png_of_the_same_photographs_is_warned_of(tmp_path):
     (warning,) = unlike_encodings(profile(tmp_path / "a", ".png"), profile(tmp_path / "b", ".jpg", quality=75))
-    assert warning.startswith("0% of gen (PNG) and 100% of ref (JPEG) are compressed with loss")
+    assert warning.startswith("0 % of gen (PNG) and 100 % of ref (JPEG) are compressed with loss")
 
 
 def test_two_ways_to_compress_are_warned_of(tmp_path):
@@ -81,13 +81,13 @@ def test_shapes_are_warned_of_also_where_their_medians_agree():
 def test_gray_sets_are_warned_of(tmp_path):
     gray = [photo.convert("L") for photo in PHOTOS]
     (warning,) = unlike_encodings(profile(tmp_path / "a", ".png", gray + PHOTOS), profile(tmp_path / "b", ".png"))
-    assert warning.startswith("50% of gen and 0% of ref are gray")
+    assert warning.startswith("50 % of gen and 0 % of ref are gray")
 
 
 def test_alpha_in_one_set_only_is_warned_of(tmp_path):
     clear = [photo.convert("RGBA") for photo in PHOTOS]
     (warning,) = unlike_encodings(profile(tmp_path / "a", ".png"), profile(tmp_path / "b", ".png", clear))
-    assert warning.startswith("0% of gen and 100% of ref have an alpha channel")
+    assert warning.startswith("0 % of gen and 100 % of ref have an alpha channel")
 
 
 def test_frame_rates_are_warned_of_but_not_thirty_against_thirty_of_television():
@@ -106,11 +106,11 @@ VIDEO = {"format": "h264", "mode": "yuv420p", "fps": 24.0, "frames": 48, "second
         ({"fps": 8.0}, "gen has 8 to 24 frames a second and ref 24 "),
         ({"fps": 60.0}, "gen has 24 to 60 frames a second and ref 24 "),
         ({"frames": 1, "seconds": 1 / 24}, "videos last 0.0417 to 2 seconds in gen and 2 in ref "),
-        ({"fps": None, "seconds": None}, "60% of gen and 100% of ref state their frame rate"),
+        ({"fps": None, "seconds": None}, "60 % of gen and 100 % of ref state their frame rate"),
         ({"color": "9/16"}, "the colors of gen are marked unmarked and those of ref unmarked "),
         ({"color": "1/1"}, "the colors of gen are marked unmarked and those of ref unmarked "),
         ({"aspect": 2.0}, "pixels are 1 to 2 times as wide as high in gen and 1 in ref"),
-        ({"mode": "yuva420p"}, "40% of gen and 0% of ref have an alpha channel"),
+        ({"mode": "yuva420p"}, "40 % of gen and 0 % of ref have an alpha channel"),
         ({"width": 128, "height": 128}, "samples are 64 to 128 pixels wide and 64 to 128 high in gen"),
     ],
 )

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.progress import silent
 from finc_eval.core.run import Run
+from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.repeats import sample_hashes
 from finc_eval.embeddings.search.neighbors import Neighbors, draw_rows, nearest
+from finc_eval.embeddings.subset import Subset
 
 QUERIES, NEAR, FAR = 256, 10, 20
 """Samples whose neighborhoods are examined, ranks of neighbors that can be near-repeats, and ranks that are seen."""
@@ -33,8 +38,8 @@ def near_repeat_warnings(sets: Mapping[str, Embeddings], run: Run | None = None)
     ]
     # 0.1: share of a set's samples with a near-repeat from which a warning is given.
     return [
-        f"about {share:.0%} of the samples of {label} have a near-copy in {label}: if they are frames of one video, "
-        "augmentations of one image or images of one prompt, name the groups (groups=…, --groups)"
+        f"about {percent(share)} of the samples of {label} have a near-copy in {label}: if they are frames of one "
+        "video, augmentations of one image or images of one prompt, name the groups (groups=…, --groups)"
         for label, share in near_repeats(sets, free, run).items()
         if share >= 0.1
     ]
@@ -47,9 +52,11 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
     j·log(d_{j+1}/d_j) of their distances are exponential with the local dimension as their rate, whatever the density
     (Rényi; Hill's estimator). A sample has near-repeats where one of the first spacings is a gap; they are copies where
     all neighbors within the gap are of its own set more often than sizes explain. Sets that have too few neighbors to
-    say anything are left out.
+    say anything are left out. Equal samples are one: a picture that a set has many times would else fill the
+    neighborhoods of the other sets with its own copies.
     """
     run = Run.of(run)
+    sets = _distinct(sets, run)
     sizes = {label: embeddings.n for label, embeddings in sets.items()}
     total = sum(sizes.values()) - 1
     if not labels or len(sets) < 2 or min(sizes.values()) < 2 or total < 2 * FAR:
@@ -69,6 +76,16 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
         of_part[label].distances[of_part[label].indices == rows[:, None]] = np.inf
         shares[label] = _near_copies(of_part, label, (sizes[label] - 1) / total)
     return shares
+
+
+def _distinct(sets: Mapping[str, Embeddings], run: Run) -> dict[str, Embeddings]:
+    """Return the first of all equal samples of each set, in the order of the set."""
+    distinct = dict(sets)
+    for label, hashes in sample_hashes(sets, replace(run, progress=silent)).items():
+        first = np.sort(np.unique(hashes, return_index=True)[1])
+        if len(first) < sets[label].n:
+            distinct[label] = Subset(sets[label], first)
+    return distinct
 
 
 def _near_copies(neighbors: Mapping[str, Neighbors], label: str, chance: float) -> float:

@@ -44,7 +44,7 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
         )
         for (label, info), difference in zip(result.sets.items(), result.differences.values(), strict=True)
     ]
-    facts.append(("Groups", result.settings.groups or "windows of a video"))
+    facts.append(("Groups", result.settings.groups or "windows of a video, if there are any"))
     mixes = [Section("mix", table.title, table.legend, table=table) for table in mix_tables(result.kinds, titles)]
     sections = [
         *(Section("values", table.title, table.legend, table=table) for table in value_tables(result.by, titles)),
@@ -77,6 +77,9 @@ def outline(result: Kinds) -> Outline:
 UNTESTED = "Whether this is more than chance was not tested: a set has too few independent samples."
 
 
+NO_LOOKS = "Looks and repeats are not compared here: compare two sets to find them."
+
+
 def says(result: Kinds) -> dict[str, str]:
     """Return what was found in a few plain sentences."""
     significant, first = result.significant(ALPHA), top_level(result.kinds, result.headings)
@@ -96,7 +99,8 @@ def says(result: Kinds) -> dict[str, str]:
         for (word, label, count, _), few in zip(groups, examples, strict=True)
     ]
     nothing = "No kind is significantly more or less frequent in one set"
-    return {"kinds": f"{'; '.join(sentences) or nothing}."} | _overall(result) | say_missed(result.detectable)
+    found = {"kinds": f"{'; '.join(sentences) or nothing}."} | _overall(result) | say_missed(result.detectable)
+    return found if sentences else found | {"looks": NO_LOOKS}
 
 
 def _such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:
