@@ -3,7 +3,7 @@
 # make test   set everything up, run the tests
 # make long   run the tests that compute for many seconds
 # make loops  the tests of monitors in real training loops, with real trackers
-# make engines  the recipes of docs/scale.md in Ray Data, Daft and Spark (1.5 GB)
+# make engines  the recipes of docs/scale_engines.md in Ray Data, Daft and Spark (1.5 GB)
 # make oldest the fast tests with the oldest versions that pyproject.toml allows, in .venv-oldest (Python 3.11, 8 GB)
 # make newest the tests with the newest Python that is installed and the newest packages, in .venv-newest (8 GB)
 # make middle the same with Python 3.12, in .venv-middle

@@ -1,4 +1,4 @@
-"""Parts of the arithmetic of docs/scale.md that no other record has.
+"""Parts of the arithmetic of docs/scale_engines.md that no other record has.
 
 - `scaling_ranges`: the list of shards that `merge` makes of their files, checks and reads in order, for up to as many
   shards as a set can have; no file is read.

@@ -1,4 +1,4 @@
-"""Recipes of docs/scale.md, the folder of Parquet files that they read, and the sketch that they should make."""
+"""Recipes of docs/scale_engines.md, the folder of Parquet files that they read, and the sketch they should make."""
 
 import io
 import os
@@ -38,13 +38,13 @@ def _png(image):
 
 def run_recipe(engine, replaced=(), **known):
     """Run the recipe of an engine, or of a section, as it stands on the page, with small features; return its names."""
-    text = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "scale_engines.md").read_text(encoding="utf-8")
     names = {"__name__": "__main__", **known}
     for start in ("## In a data engine", engine if engine.startswith("#") else f"**{engine}**"):
         code = re.search(rf"^{re.escape(start)}.*?```python\n(.*?)```", text, re.S | re.M)[1]
         for larger, smaller in (*SMALLER.items(), *replaced):
             code = code.replace(larger, smaller)
-        exec(compile(code, f"scale.md: {engine}", "exec"), names)
+        exec(compile(code, f"scale_engines.md: {engine}", "exec"), names)
     return names
 
 

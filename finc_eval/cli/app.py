@@ -1,7 +1,7 @@
 """The command `finc-eval`: its verbs, each of which is imported when it is called.
 
 A verb is the function or the group of its name, in the module of its name in `finc_eval/cli/verbs/`. So is a part:
-`compare sweep` is `sweep` in `finc_eval/cli/verbs/compare.py`.
+`compare sweep` is `sweep` in `finc_eval/cli/verbs/compare.py`, unless the part has a module of its own.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import re
 import traceback
 import warnings
 from collections.abc import Collection, Iterator, Sequence
@@ -42,7 +43,6 @@ VERBS: dict[str, dict[str, str]] = {
     "Compare": {
         "demo": "Plant differences between two sets of real digits, compare them, and print what was found.",
         "compare": "Find the kinds of samples on which two sets differ, and write a report.",
-        "kinds": "Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.",
         "metrics": "Compute the metrics people know, each in the space its name means, with intervals, floors and "
         "signatures.",
         "monitor": "Follow a generator over the steps of its training: which kinds die, which looks drift, and which "
@@ -62,7 +62,6 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "Files": {
         "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
-        "score": "Assign samples to the kinds of a comparison, and score them on its directions.",
         "report": "Write a result as a page, as Markdown, CSV or LaTeX; of a folder, an index of all results in it.",
         "doctor": "Say what this installation is made of: versions, devices and folders.",
     },
@@ -75,6 +74,8 @@ PARTS: dict[str, dict[str, str]] = {
         "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",
         "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
         "changes": "Follow the kinds from one release of a model to the next.",
+        "kinds": "Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.",
+        "score": "Assign samples to the kinds of a comparison, and score them on its directions.",
     },
     "extract": {
         "sketch": "Reduce a set to the statistics that a comparison needs.",
@@ -94,6 +95,13 @@ PARTS: dict[str, dict[str, str]] = {
     },
 }
 """The parts of verbs, each with the first line of its docstring."""
+
+OWN_MODULES = ("kinds", "score")  # parts of `compare` with modules of their own
+
+FORMER = {"kinds": ("compare", "kinds"), "score": ("compare", "score")}
+"""Verbs of earlier versions, which still work, with what they are called now."""
+
+NAMED_SET = re.compile(r"[^-=/\\][^=/\\]*=.")  # beginning of NAME=PATH, which several sets are given as
 
 # 141: nobody reads standard output any more, as after `| head`; a shell ends other programs with it.
 CODES_OF_CLICK: dict[Any, Any] = {1: 141, 2: USAGE_OR_DATA}
@@ -148,8 +156,10 @@ class LazyGroup(VerbGroup):
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Read the arguments before the verb; a verb and its part may be one word, as in private-sketch.
 
-        A command that begins with a path compares, and names the path if nothing is there.
+        A command that begins with a path compares, and names the path if nothing is there. Sets with names, NAME=PATH,
+        are compared by kinds.
         """
+        args = [*_by_present_name(args)]
         verb, _, part = args[0].partition("-") if args else ("", "", "")
         if part in PARTS.get(verb, ()):
             args = [verb, part, *args[1:]]
@@ -174,6 +184,16 @@ class LazyGroup(VerbGroup):
             print_error(visible(traceback.format_exc()))
             print_error("finc-eval: this is a mistake in finc-eval: please report the lines above")
             raise SystemExit(USAGE_OR_DATA) from error
+
+
+def _by_present_name(words: Sequence[str]) -> Sequence[str]:
+    """Return the words of a command with the present name of its verb, and say it if that is another."""
+    if words and (present := FORMER.get(words[0])):
+        if "--quiet" not in words:
+            print_error(f"note: {words[0]} is called {' '.join(present)} now")
+        return [*present, *words[1:]]
+    first, *others = [*words, ""]
+    return ["compare", "kinds", *words[1:]] if first == "compare" and NAMED_SET.match(others[0]) else words
 
 
 def _are_sets(words: Sequence[str], verbs: Collection[str]) -> bool:
@@ -252,7 +272,7 @@ def load_verb(name: str, part: str | None = None) -> Any:
         epilog = parts_in_help({f"{name} {part}": line for part, line in PARTS[name].items()})
     holder, called = typer.Typer(add_completion=False), part or name
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
-    loaded = getattr(import_module(f"finc_eval.cli.verbs.{name}"), called)
+    loaded = getattr(import_module(f"finc_eval.cli.verbs.{part if part in OWN_MODULES else name}"), called)
     if isinstance(loaded, typer.Typer):
         for verb in loaded.registered_commands:
             verb.cls = Verb
@@ -289,7 +309,7 @@ def finc_eval(
 
     [bold]finc-eval demo[/bold]: see it work, on digits that come with it
 
-    [bold]finc-eval generated/ real/[/bold]: what differs between two sets (compare); between more, or in labels: kinds
+    [bold]finc-eval generated/ real/[/bold]: what differs between two sets (compare); between more: compare a=… b=…
 
     Which model is better: leaderboard. May a release go out: gate. Are samples copies: audit. FID and others: metrics.
 

@@ -276,7 +276,7 @@ def differences_between(
     kinds_of = kinds_of_rows(kinds, divided, run)
     measured = measure_sets(pair, {"ref": pictures}, run)
     looks = look_at(pair, seed, known=measured, exchanges=EXCHANGES_OF_BOARDS)
-    slight, _ = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
+    slight, surest = find_slight(pair, seed, run, exchanges=EXCHANGES_OF_SETS)
     local = find_parts(pair, seed=seed, run=run, permutations=EXCHANGES_OF_SETS, measured=measured)
     drifts = find_drifts(pair, measured, seed, exchanges=EXCHANGES_OF_BOARDS)
     others = [*hold_copies(pair, run), *drifts, *local.held()]
@@ -286,7 +286,14 @@ def differences_between(
     visible = (
         (models, find_visible(pair, measured, lost, seed, equal=equal, among=models)) for models, lost in levels.items()
     )
-    return Differences((*(each.finding for each in held), *slight), tuple(visible))
+    shown = [*((each.finding, each.examples) for each in held), *((finding, surest) for finding in slight)]
+    return Differences(tuple(_with_examples(*each) for each in shown), tuple(visible))
+
+
+def _with_examples(finding: Finding, examples: Mapping[str, tuple[str, ...]]) -> Finding:
+    """Return a finding with the ids of samples of both sets that show it."""
+    own, other = ("gen", "ref") if finding.is_more else ("ref", "gen")
+    return replace(finding, ids=finding.ids or tuple(examples.get(own, ())), ids_other=tuple(examples.get(other, ())))
 
 
 def find_slight(

@@ -82,7 +82,7 @@ def says(comparison: Compared) -> dict[str, str]:
 
     A finding has the id of its kind or direction as its key, or the name of its look. What may have been missed is left
     out first. Two runs with the same ids have sentences of their own, which judge the looks of whole sets; looks of
-    parts, and kinds, follow them.
+    parts follow them.
     """
     told = _tell(comparison, _named_findings(comparison))
     if comparison.by_id is not None:
@@ -97,9 +97,13 @@ def says(comparison: Compared) -> dict[str, str]:
 
 
 def _named_findings(comparison: Compared) -> list[Finding]:
-    """Return the findings that the headline tells itself: not of the sets as a whole, and not of pairs by id."""
+    """Return the findings that the headline tells itself: not of the sets as a whole, and not of pairs by id.
+
+    Beside pairs by id, it tells no kinds, directions and parts of pictures.
+    """
     of_others = () if comparison.by_id is None else of_pairs(comparison.by_id)
-    return [finding for finding in comparison.findings if finding.kind != "sets" and finding not in of_others]
+    others = ("sets",) if comparison.by_id is None else ("sets", "kind", "direction", "part")
+    return [finding for finding in comparison.findings if finding.kind not in others and finding not in of_others]
 
 
 def counted(comparison: Compared) -> list[str]:

@@ -44,7 +44,7 @@ class Embedder:
     """An extractor that is called with batches: images or clips become an array (n, d), and no file is written.
 
     It has the same rows as `extract`: equal bits for equal batches, and differences of 1e-5 between batch sizes. It is
-    for data engines, which call a class on each of their workers (docs/scale.md). A pickle of it names the weights by
+    for data engines, which call a class on each worker (docs/scale_engines.md). A pickle of it names the weights by
     their file and digest, and has none of them. Each process loads the network at its first batch, on its own device.
 
     Args:

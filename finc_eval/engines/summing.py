@@ -77,7 +77,7 @@ class SumState:
 class SketchSum:
     """A sketch as a sum: workers add batches to states, states are combined, and the last becomes a sketch.
 
-    It has the four functions that data engines take (docs/scale.md). States are values: no function changes its
+    It has the four functions that data engines take (docs/scale_engines.md). States are values: no function changes its
     arguments, so a worker that dies can be tried again. All workers get the same `SketchSum`, and so one feature map.
     The sums do not depend on batches, order or workers. In float64, they are those of one process to 1e-10, where all
     processors are of one kind; otherwise the last bits of φ differ, which is computed in float32.

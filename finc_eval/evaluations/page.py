@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING, Any
 
 from finc_eval.comparison.pages import comparison as comparisons
+from finc_eval.comparison.result import Comparison
 from finc_eval.core.errors import UsageError
-from finc_eval.core.words import figure, join_words, one_line
+from finc_eval.core.serialize import Document
+from finc_eval.core.words import figure, one_line
+from finc_eval.gallery.pictured import Gallery, Pictures
 from finc_eval.memorization import page as audits
 from finc_eval.memorization.membership import SCORE, score_cells
 from finc_eval.private.reference import page as privacy
 from finc_eval.private.reference.result import DISTANCE, PrivateComparison, PrivateScore
-from finc_eval.report import Page, fragment
+from finc_eval.report import Page, page_of
 from finc_eval.report import outline as outline_of
 from finc_eval.report.exports.outline import Outline, TextTable, call, sizes, source
 from finc_eval.report.pages import Section, render
-from finc_eval.report.terminal import print_notes
+from finc_eval.report.terminal import print_notes, print_one
 from finc_eval.samples.source import Samples
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ PRIVACY_LEGEND = (
     "themselves: whoever shows this page shows that score."
 )
 
-STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
-
 COLUMNS = ("Question", "Answer")
 
 SHOWN = {"comparison": ("gen", "ref"), "methods": ("gen", "ref"), "audit": ("gen", "train")}
@@ -65,16 +63,52 @@ def page(result: Evaluation, samples: Mapping[str, Samples]) -> str:
     for label in samples:
         if label not in known:
             raise UsageError(f"the page shows no samples of a set {label!r}: it shows samples of {', '.join(known)}")
-    said = outline(result)
+    said, gallery, first = outline(result), _gallery(result, samples), dict[str, Any]()
+    if result.comparison is not None:
+        first = _first_screen(result.comparison, gallery)
     sections = [Section("summary", "Every question", facts=answers(result))]
+    if cards := first.pop("cards", None):
+        sections.insert(0, Section("modes", "", cards=cards))
     if result.private is not None:
         table = side_by_side(result, result.private)
         sections.append(Section("privacy", table.title, table.legend, table=table))
     for name, part in result.parts.items():
+        sections += _of_part(name, part)
+    return render(result, said, gallery, sections=sections, **first)
+
+
+def _first_screen(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
+    """Return what a comparison shows first, as the frame of a page takes it; pairs by id have their tables alone."""
+    comparison = comparisons.as_said(comparison)
+    found = comparisons.first_screen(comparison, gallery)
+    seen = [*found["seen"].above, *found["seen"].first, *found["seen"].later]
+    if comparison.by_id:
+        return {"seen": seen}
+    return {"cards": found["cards_of_kinds"], "forest": found["table"], "map": found["map"], "seen": seen}
+
+
+def _of_part(name: str, part: Document) -> list[Section]:
+    """Return the section of a part with its first table, under which others are folded.
+
+    The kinds of a comparison, its looks and its headline stand above, and only what else it has follows.
+    """
+    tables = [table for table in outline_of(part).tables if table.title != comparisons.KINDS_TITLE]
+    folded = [Section("", table.title, table=table) for table in tables[1:]]
+    title = "What differs" if name == "comparison" else QUESTIONS[name]
+    return [Section(name, title, table=tables[0], parts=folded)] if tables else []
+
+
+def _gallery(result: Evaluation, samples: Mapping[str, Samples]) -> Gallery:
+    """Return the pictures of the samples of all parts."""
+    pictures: Pictures = {}
+    notes: list[str] = []
+    for name, part in result.parts.items():
         given = {label: samples[label] for label in SHOWN.get(name, ()) if label in samples}
-        view = Markup(STYLE.sub("", fragment(part, given)))
-        sections.append(Section(name, QUESTIONS[name], view=view))
-    return render(result, said, sections=sections, styles=["report.css", "fragment.css"])
+        found = page_of(part).gallery_of(part, given)
+        notes += found.notes
+        for label, shown in found.pictures.items():
+            pictures[label] = pictures.get(label, {}) | shown
+    return Gallery(pictures, tuple(dict.fromkeys(notes)))
 
 
 def outline(result: Evaluation) -> Outline:
@@ -90,6 +124,7 @@ def outline(result: Evaluation) -> Outline:
     if result.private is not None:
         arguments = ["gen", '"private.h5"', *([] if result.audit is None else ["train=train", "holdout=holdout"])]
     tables = [TextTable("Summary", COLUMNS, answers(result), words=COLUMNS[1:])]
+    tables += [] if result.scores is None else outline_of(result.scores).tables
     return Outline(
         kind="evaluation of a generator",
         title=_title(result),
@@ -120,8 +155,10 @@ def notebook(result: Evaluation) -> Outline:
 
 
 def show(result: Evaluation) -> None:
-    """Print the headline, the answer to each question, and what qualifies them."""
+    """Print the headline, the scores, the answer to each other question, and what qualifies them."""
     print(one_line(result.headline))
+    for table in () if result.scores is None else outline_of(result.scores).tables:
+        print_one(table)
     for question, answer in answers(result):
         print(f"\n{question}\n{one_line(answer)}")
     if result.private is not None:
@@ -134,15 +171,11 @@ def show(result: Evaluation) -> None:
 
 
 def answers(result: Evaluation) -> list[tuple[str, str]]:
-    """Return what each part found in a few plain sentences, and why a part is missing."""
-    sentences = {} if result.comparison is None else {"comparison": result.comparison.headline}
-    if result.scores is not None:
-        texts = [
-            f"{score.key} {figure(score.value)}"
-            + ("" if score.floor is None else f" (the reference itself: {figure(score.floor)})")
-            for score in result.scores
-        ]
-        sentences["scores"] = f"{join_words(texts)}."
+    """Return what each part found in a few plain sentences, and why a part is missing.
+
+    The headline says what the comparison found, and scores have a table.
+    """
+    sentences: dict[str, str] = {}
     if result.methods is not None:
         sentences["methods"] = result.methods.headline
     if result.private is not None:

@@ -49,6 +49,7 @@ class Finding(Record):
         parts: ids of the kinds that it consists of; empty for looks and repeats.
         text: the whole sentence, with its sizes.
         ids: ids of samples that show it, the clearest first, of the set that has more of it.
+        ids_other: ids of samples of the other set beside them, such as typical ones; empty where a verb keeps none.
         interval: interval of the difference of both shares, or of the size of what has no shares; None for looks.
         e_value: its e-value; None where a p-value decides.
         explains: names of other findings, and ids of kinds, that follow from it and are not said beside it.
@@ -71,6 +72,7 @@ class Finding(Record):
     parts: tuple[str, ...] = ()
     text: str = ""
     ids: tuple[str, ...] = ()
+    ids_other: tuple[str, ...] = ()
     interval: tuple[float, float] | None = None
     e_value: float | None = None
     explains: tuple[str, ...] = ()

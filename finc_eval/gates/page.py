@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +30,10 @@ from finc_eval.samples.source import Samples
 COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Samples to decide"]
 """Columns of a table of limits."""
 
+PICTURES = "Pictures: the set with most of a kind."
+
+SAME = "More limits that failed for the same"  # title of the limits that a page folds under their causes
+
 SORTS = {"": "urgency", "name": "name"}  # values to sort limits by
 
 MARKER = "<!-- finc-eval gate -->"  # line of a comment by which a pipeline finds the comment of its last run
@@ -47,34 +52,48 @@ HOW = (
 
 def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     """Return the page: limits that did not hold come first, with their samples."""
-    pictured = _choose_pictured(result)
-    scale = forest_scale(share for limit in result.limits for share in limit.shares.values())
-    cards = {limit.name: _card(result, limit, scale, limit in pictured) for limit in result.by_urgency if limit.shares}
-    settled = [limit.name for limit in result.limits if limit.verdict in SETTLED]
-    said = outline(result)
-    sections = [Section(table.title.split()[-1], table.title, table=table) for table in said.tables]
+    said, sections = outline(result), list[Section]()
+    for table in said.tables:
+        if table.title == SAME:  # folded under their causes
+            part = Section("", f"{table.title}: {len(table.rows)}", table=table)
+            sections[-1] = replace(sections[-1], parts=[part])
+        else:
+            sections.append(Section(table.title.split()[-1], table.title, table=table))
     for table in _tables(result, {"What held": SETTLED}):
         sections.append(
             Section("held", table.title, texts=[result.held], parts=[Section("", "Each of them", table=table)])
         )
-    sections += _map(result)
-    if cards:
-        shown = Cards(
-            [card for name, card in cards.items() if name not in settled],
-            [card for name, card in cards.items() if name in settled],
-            "All limits on kinds held or improved.",
-            {verb: verb for verb in VERBS if verb not in SETTLED},
-            SORTS,
-            "limits",
-            "on kinds that did not hold",
-            "held or improved",
-        )
-        sections.append(Section("modes", "", cards=shown))
+    sections += [*_map(result), *_cards(result)]
     shared = f", shared by {result.policy.interim} runs" if result.policy.interim > 1 else ""
     facts = [*result.sets.items(), ("Noise covered", result.noise), ("α", f"{result.policy.alpha:g}{shared}")]
     sections.append(Section("settings", "Settings and data", facts=facts))
     colors = {label: PAIR.get(label, "other") for label in said.sets}
     return render(result, said, gallery(result, samples), sections=sections, colors=colors, seen=_seen(result))
+
+
+def _cards(result: Verdict) -> list[Section]:
+    """Return a section with the limits on kinds; those that held, or whose cause is said above, are folded."""
+    pictured, seen = _choose_pictured(result), {finding.name for finding in result.findings[:PICTURED]}
+    scale = forest_scale(share for limit in result.limits for share in limit.shares.values())
+    shown: list[PageCard] = []
+    folded: list[PageCard] = []
+    for limit in result.by_urgency:
+        if limit.shares:
+            is_said = limit.verdict in SETTLED or result.name_of(limit) in seen
+            (folded if is_said else shown).append(_card(result, limit, scale, limit in pictured))
+    if not shown and not folded:
+        return []
+    cards = Cards(
+        shown,
+        folded,
+        "All others held, or are said above by their cause.",
+        {verb: verb for verb in VERBS if verb not in SETTLED},
+        SORTS,
+        "limits",
+        "on kinds that did not hold",
+        "said above by their cause, or held",
+    )
+    return [Section("modes", "", cards=cards)]
 
 
 def _map(result: Verdict) -> list[Section]:
@@ -193,7 +212,8 @@ def outline(result: Verdict) -> Outline:
         signatures=[result.signature],
         call=call("gate", gen, f"[{baseline}]" if len(baselines) > 1 else baseline or "baseline", ref, "policy"),
         tables=[
-            *_tables(result, {"What failed": FAILED, "What could not be judged": UNJUDGED}),
+            *_failed(result),
+            *_tables(result, {"What could not be judged": UNJUDGED}),
             *_differences(result),
             *id_tables(result.by_id, ["gen", *baselines[:1]]),
         ],
@@ -246,16 +266,48 @@ def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Tex
             rows if has_notes else [row[:-1] for row in rows],
             words=["Verdict", "Note"],
             muted=[verbs == SETTLED for _ in limits],
-            legend="Pictures: the set with most of a kind." if any(limit in pictured for limit in limits) else "",
+            legend=PICTURES if any(limit in pictured for limit in limits) else "",
         )
         tables += [table] if rows else []
     return tables
 
 
+def _failed(result: Verdict) -> list[TextTable]:
+    """Return the table of what failed, a row for each cause, and the table of further limits that broke for these."""
+    pictured = _choose_pictured(result)
+    broken = {limit.name: limit for limit in result.by_urgency if limit.verdict in FAILED}
+    causes = {finding.text: [name for name in finding.limits if name in broken] for finding in result.findings}
+    known = {name for names in causes.values() for name in names}
+    causes |= {limit.tell(): [name] for name, limit in broken.items() if name not in known}
+    first, more, left = [], [], dict(broken)
+    for words, names in causes.items():
+        if not names:
+            continue
+        cells = [*_cells(result, broken[names[0]], broken[names[0]] in pictured)[:-1], broken[names[0]].note]
+        if left.pop(names[0], None) is None:  # it measures the cause in an earlier row
+            cells[2:] = [*["–"] * len(cells[2:-1]), ""]
+        others = [left.pop(name) for name in names if name in left]
+        limit = cells[0] if isinstance(cells[0], Cell) else Cell(cells[0])
+        limit = limit._replace(small=f"and {len(others)} more" * bool(others))
+        what = words.partition(" (")[0]  # the headline has the numbers
+        first.append([what, limit, *cells[1:]])
+        more += [[*_cells(result, other, other in pictured)[:-1], what] for other in others]
+    has_notes = any(row[-1] for row in first)
+    columns = ["What", *COLUMNS, *["Note"] * has_notes]
+    rows = first if has_notes else [row[:-1] for row in first]
+    legend = PICTURES if any(limit in pictured for limit in broken.values()) else ""
+    failed = TextTable("What failed", columns, rows, names=columns[:2], words=["Verdict", "Note"], legend=legend)
+    same = TextTable(SAME, [*COLUMNS, "What"], more, words=["Verdict", "What"])
+    return [*[failed] * bool(first), *[same] * bool(more)]
+
+
 def _differences(result: Verdict) -> list[TextTable]:
-    """Return the table of the findings; none without findings."""
+    """Return the table of the findings that broke no limit; none without any."""
+    broken = {limit.name for limit in result.limits if limit.verdict in FAILED}
     rows: list[list[Cell | str]] = []
     for finding in result.findings:
+        if broken & {*finding.limits}:
+            continue
         standing = _standing(result, finding).removesuffix(": ")
         rows.append(
             [finding.text, f"{standing}: {finding.limit}" if standing and finding.limit else finding.limit or standing]

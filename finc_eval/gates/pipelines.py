@@ -25,8 +25,8 @@ class Case(NamedTuple):
     message: str = ""
 
 
-def junit_xml(verdict: Verdict) -> str:
-    """Return the verdict as JUnit XML.
+def junit_xml(verdict: Verdict, seconds: float = 0.0) -> str:
+    """Return the verdict as JUnit XML, with how many seconds it took.
 
     A regression is a failure; what is missing or undecided is an error, as neither passes.
     """
@@ -45,16 +45,17 @@ def junit_xml(verdict: Verdict) -> str:
         for limit in verdict.limits
     ]
     nothing = Case("gate", "limits", "error", "missing", "the policy limits nothing")
-    return suite_xml(stated, verdict.warnings, cases or [Case("gate", FIRST) if verdict.first else nothing])
+    cases = cases or [Case("gate", FIRST) if verdict.first else nothing]
+    return suite_xml(stated, verdict.warnings, cases, seconds)
 
 
-def suite_xml(stated: Mapping[str, str], warnings: Iterable[str], cases: Sequence[Case]) -> str:
+def suite_xml(stated: Mapping[str, str], warnings: Iterable[str], cases: Sequence[Case], seconds: float = 0.0) -> str:
     """Return test cases with properties of their suite as JUnit XML.
 
-    Times are 0, so that equal verdicts are equal files.
+    The suite has the time of the whole run. All cases are judged at once, so that none has a time of its own.
     """
     suites = Element("testsuites")
-    suite = SubElement(suites, "testsuite", name="finc-eval gate", time="0")
+    suite = SubElement(suites, "testsuite", name="finc-eval gate", time=f"{seconds:.1f}")
     properties = SubElement(suite, "properties")
     for name, value in [*stated.items(), *(("warning", warning) for warning in warnings)]:
         SubElement(properties, "property", name=name, value=visible(value))

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from finc_eval.core.words import figure, join_words, points
+from finc_eval.findings.finding import Finding
 from finc_eval.findings.visible import Visible
+from finc_eval.gallery.counts import SHOWN_SAMPLES
+from finc_eval.leaderboards.pictures import PICTURED
 from finc_eval.leaderboards.result import Leaderboard, Place
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.leaderboards.yardsticks import SPLITS
@@ -15,7 +18,7 @@ from finc_eval.measures.frechet import not_fid
 from finc_eval.naming.evidence import KIND_ID
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.settings import REFERENCE
-from finc_eval.report.cards import anchor
+from finc_eval.report.cards import CardView, Grid, Seen, anchor
 from finc_eval.report.colors import Ink, inks_of
 from finc_eval.report.exports.outline import Cell, TextTable
 from finc_eval.report.formats import bare_percent, p_value, share_interval
@@ -25,8 +28,9 @@ REAL_DATA = "real data, same size"  # row of a board with what samples of the re
 
 
 def colors_of(board: Leaderboard) -> dict[str, Ink]:
-    """Return the color of each model that has its own, and of the reference, by name."""
-    found = inks_of([*(row.name for row in board.rows), REFERENCE], REFERENCE)
+    """Return the color of each model that has its own, in the order in which they were given, and of the reference."""
+    names = {row.name for row in board.rows}
+    found = inks_of([*(label for label in board.sets if label in names), REFERENCE], REFERENCE)
     return {name: ink for name, ink in found.items() if ink != "gen" or len(board.rows) == 1}
 
 
@@ -101,6 +105,32 @@ def findings_table(board: Leaderboard) -> list[TextTable]:
     return [
         TextTable(title, columns, rows, names=["Model", "Finding"], words=["From it follows"], legend=legend)
     ] * bool(rows)
+
+
+def fault_cards(board: Leaderboard) -> list[Seen]:
+    """Return a card for each of the largest findings of each model, the worst model first.
+
+    It has samples of the model next to samples of the reference.
+    """
+    inks, cards = colors_of(board), []
+    for row in sorted(board.rows, key=lambda row: -(row.fault_size or 0)):
+        for finding in row.findings[:PICTURED]:
+            ids = (finding.ids, finding.ids_other) if finding.is_more else (finding.ids_other, finding.ids)
+            sides = zip((row.name, REFERENCE), ids, _shares_in_words(finding), strict=True)
+            views = [
+                CardView(inks.get(label, "gen"), label, "", (Grid(share, label, shown[:SHOWN_SAMPLES]),))
+                for label, shown, share in sides
+            ]
+            views.sort(key=lambda view: not view.grids[0].ids)
+            heading = f"{row.name}: {finding.text.partition(' (')[0] or finding.words}"
+            legend = "" if finding.p_value is None else f"p = {p_value(finding.p_value)}, adjusted for all models"
+            cards += [Seen(heading, tuple(views), inks.get(row.name, "gen"), legend)] * bool(finding.ids)
+    return cards
+
+
+def _shares_in_words(finding: Finding) -> tuple[str, str]:
+    """Return the shares of a model and of the reference; nothing for what has none."""
+    return ("", "") if finding.shares is None or finding.kind == "sets" else finding.say_shares(1)
 
 
 def about_real_data(board: Leaderboard) -> list[str]:

@@ -19,7 +19,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.findings.finding import Finding
 from finc_eval.findings.visible import Visible
 from finc_eval.leaderboards.measures import Measure
-from finc_eval.leaderboards.pictures import KeptPicture, pictures_to_keep
+from finc_eval.leaderboards.pictures import KeptPicture, ids_of_findings, kept_pictures, pictures_to_keep
 from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.registry import get_metric
 from finc_eval.partitions.counts import Counted, Examples
@@ -92,6 +92,7 @@ class Entry(Record):
         runs: its training runs; most models have one.
         signature: reference, kinds, extractor and settings, which all entries of a board have in common.
         pictures: small pictures of samples of its first training run; None where nobody looked for them.
+        pictures_ref: small pictures of samples of the reference that show in what the model differs from it.
     """
 
     name: str
@@ -100,16 +101,25 @@ class Entry(Record):
     signature: SignatureText
     provenance: Provenance
     pictures: tuple[KeptPicture, ...] | None = None
+    pictures_ref: tuple[KeptPicture, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.runs:
             raise DataError("it has no training run")
 
-    def with_pictures(self, ref: Tally, leaves: int) -> Entry:
-        """Return the entry with pictures, most of the kinds that it has more of than the reference, by their tally."""
+    def with_pictures(self, info: SetInfo, ref: Tally, leaves: int) -> Entry:
+        """Return the entry with pictures of its findings and kinds, most of those that it has more of.
+
+        Args:
+            info: the reference, whose samples show what the model lacks.
+            ref: numbers of samples of the reference of each node.
+            leaves: number of kinds.
+        """
         first, tally = self.runs[0], self.runs[0].tally
         excess = tally.members[:leaves] / tally.n - ref.members[:leaves] / ref.n
-        return replace(self, pictures=pictures_to_keep(first.info, first.examples, excess))
+        own, others = (ids_of_findings(first.findings or (), of_model=side) for side in (True, False))
+        pictures = pictures_to_keep(first.info, first.examples, excess, own)
+        return replace(self, pictures=pictures, pictures_ref=kept_pictures(info, others))
 
     def labels(self) -> list[str]:
         """Return a label for the set of each training run; the first has the name of the model."""

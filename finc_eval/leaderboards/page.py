@@ -15,6 +15,7 @@ from finc_eval.leaderboards.board_table import (
     board_table,
     colors_of,
     estimate_text,
+    fault_cards,
     findings_table,
     gap_text,
     heading,
@@ -24,7 +25,7 @@ from finc_eval.leaderboards.board_table import (
 )
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.judged_page import first_by_judges, judge_details, judge_tables
-from finc_eval.leaderboards.pictures import as_shown
+from finc_eval.leaderboards.pictures import add_findings, as_shown
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, run_label
 from finc_eval.measures.frechet import not_fid
@@ -71,12 +72,12 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         profiles=[_profile(board, row) for row in board.rows],
         names=names,
         maps=maps_of_models(board.places, board.kinds, [row.name for row in board.rows][:12], names),
-        # 12: models of a page that says at its top how many samples each has.
-        keyed=12,
+        # 12: models of a page that have a map each.
         groups=[how_sure(board), *group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         values=_value_tables(board),
         findings=findings_table(board),
+        seen=fault_cards(board),
         judged=list(judge_tables(board)),
         judgments=judge_details(board),
         colors=colors_of(board),
@@ -97,7 +98,7 @@ def gallery(board: Leaderboard, samples: Mapping[str, Samples]) -> Gallery:
     """Return pictures of the samples of all kinds."""
     shown = _as_shown(board, samples)
     wanted = shown_of((*shown.kinds, *shown.headings), board.sets, SHOWN_SAMPLES)
-    return read_gallery(board.sets, wanted, samples, kept=board.kept)
+    return read_gallery(board.sets, add_findings(wanted, board.rows, board.kept, samples), samples, kept=board.kept)
 
 
 def _as_shown(board: Leaderboard, samples: Mapping[str, Samples]) -> Leaderboard:

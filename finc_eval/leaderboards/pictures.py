@@ -12,16 +12,31 @@ from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.gallery.counts import LEAD_SAMPLES
-from finc_eval.gallery.pictured import Thumbnails, read_thumbnails
+from finc_eval.findings.finding import Finding
+from finc_eval.gallery.counts import LEAD_SAMPLES, SHOWN_SAMPLES
+from finc_eval.gallery.pictured import Pictures, Thumbnails, read_thumbnails
 from finc_eval.gallery.thumbnails import Thumbnail
+from finc_eval.leaderboards.standings import Row
 from finc_eval.partitions.counts import Examples
 from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.settings import REFERENCE
+from finc_eval.samples.source import Samples
 
 KEPT_EDGE = 64  # pixels of the longer edge of a picture that a board keeps
 
 KEPT_PICTURES = 64
-"""Pictures of a set that a board keeps at most. Of photographs they have 1.6 kB each on average, 80 kB a set."""
+"""Pictures of kinds of a set that a board keeps at most. Photographs have 1.6 kB each on average, 80 kB a set."""
+
+PICTURED = 6  # findings of a model that a page shows with pictures, the largest
+
+
+def ids_of_findings(findings: Sequence[Finding], *, of_model: bool, shown: int = LEAD_SAMPLES) -> list[str]:
+    """Return the ids of the samples of a model, or of the reference, that show its findings, the largest first."""
+    return [
+        id
+        for finding in findings[:PICTURED]
+        for id in (finding.ids if finding.is_more == of_model else finding.ids_other)[:shown]
+    ]
 
 
 @dataclass(frozen=True)
@@ -59,19 +74,41 @@ class KeptPicture(Record):
 
 
 def pictures_to_keep(
-    info: SetInfo, examples: Sequence[Examples], weights: NDArray[np.float64]
+    info: SetInfo, examples: Sequence[Examples], weights: NDArray[np.float64], of_findings: Sequence[str] = ()
 ) -> tuple[KeptPicture, ...]:
     """Return pictures of the samples nearest to the centers of kinds; none of a set whose samples are not at hand.
 
-    Each kind has one. Kinds of the largest weights, (kinds,), have more, as far as there is room.
+    Each kind has one. Kinds of the largest weights, (kinds,), have more, as far as there is room. Pictures of the
+    samples that show findings come on top.
     """
-    if info.samples is None:
-        return ()
     order = np.argsort(-weights, kind="stable").tolist()
     first = [id for kind in order for id in examples[kind].top_ids[:1]][:KEPT_PICTURES]
     more = [id for kind in order for id in examples[kind].top_ids[1:LEAD_SAMPLES]][: KEPT_PICTURES - len(first)]
-    found, _ = read_thumbnails(info.samples, {*first, *more}, info.clip, KEPT_EDGE)
+    return kept_pictures(info, [*first, *more, *of_findings])
+
+
+def kept_pictures(info: SetInfo, ids: Sequence[str]) -> tuple[KeptPicture, ...]:
+    """Return small pictures of samples of a set, by id; none of a set whose samples are not at hand."""
+    if info.samples is None:
+        return ()
+    found, _ = read_thumbnails(info.samples, {*ids}, info.clip, KEPT_EDGE)
     return tuple(KeptPicture.of(name, found[name]) for name in sorted(found))
+
+
+def add_findings(
+    wanted: Mapping[str, Sequence[str]], rows: Sequence[Row], kept: Pictures | None, samples: Mapping[str, Samples]
+) -> dict[str, list[str]]:
+    """Add the ids of samples that show the findings of models to those wanted, by label.
+
+    Of a set with kept pictures whose samples are not given, they are those that have one.
+    """
+    ids = {label: [*known] for label, known in wanted.items()}
+    for row in rows:
+        for label in (row.name, REFERENCE):
+            found = ids_of_findings(row.findings, of_model=label == row.name, shown=SHOWN_SAMPLES)
+            known = found if label in samples else (kept or {}).get(label, found)
+            ids[label] += [id for id in found if id in known]
+    return ids
 
 
 def as_shown(kind: Kind, kept: Mapping[str, Thumbnails]) -> Kind:

@@ -68,7 +68,7 @@ class Board:
     """A leaderboard in a folder.
 
     The folder has `board.json`, the index; `reference.h5`, the reference in kinds, written once; and one file per model
-    in `entries`. Of the samples, small pictures are kept that the page shows, at most 64 of a set. What is kept of a
+    in `entries`. Of the samples, small pictures are kept that the page shows: see `KEPT_PICTURES`. What is kept of a
     model grows neither with its samples nor with the number of models. Adding a model writes its file and the index.
     Kinds are fixed when the first models are added.
 
@@ -190,7 +190,8 @@ class Board:
         named = by_model(sources, opened)
         new = self._new_of(named)
         entries = reference.entries(new, ref_set, warnings, run) if new else []
-        entries = [entry.with_pictures(reference.tally, reference.tree.leaves) for entry in entries]
+        info, tally, leaves = opened[REFERENCE].info(), reference.tally, reference.tree.leaves
+        entries = [entry.with_pictures(info, tally, leaves) for entry in entries]
         with self._kept.alone(INDEX), write_together(and_list=True):
             missing = self._new_of(new)  # another process may have added some of them
             if missing:
@@ -275,14 +276,14 @@ class Board:
                 file.unlink(missing_ok=True)
 
     def entries(self) -> list[Entry]:
-        """Read its models, in the order of their names.
+        """Read its models, in the order in which they were added.
 
         Raises:
             DataError: a file is missing, damaged, or not the file that the index lists.
             IncompatibleError: a file belongs to another board, or has a number that this version computes differently.
         """
         index, reference = self.index, self.reference()
-        return [self._entry(name, index, reference) for name in sorted(index.models)]
+        return [self._entry(name, index, reference) for name in index.models]
 
     def _entry(self, name: str, index: Index, reference: BoardReference) -> Entry:
         """Read a model of the board; see `entries` for its errors."""
@@ -313,13 +314,7 @@ class Board:
             asked = replace(asked, rank_by=rank_by)
             command += ["--rank-by", rank_by]
         made = replace(reference.provenance, command=Provenance.here().command or shlex.join(command))
-        pictures = {entry.name: entry.pictures for entry in entries} | {REFERENCE: reference.pictures}
-        kept: dict[str, Thumbnails] = {}
-        notes = []
-        for label, kept_pictures in pictures.items():
-            if kept_pictures is not None:
-                kept[label], note = kept_thumbnails(picture.stated for picture in kept_pictures)
-                notes += [f"{label}: {note}: add the model again"] if note else []
+        kept, notes = _read_pictures(reference, entries)
         with content_of(self.folder, ADD_AGAIN):
             board = assemble(reference, entries, asked, ())
         return replace(board, warnings=(*board.warnings, *notes), provenance=made, kept=kept)
@@ -328,7 +323,8 @@ class Board:
         """Write a new board."""
         reference = measured.reference
         entries = [replace(entry, warnings=measured.warnings) for entry in measured.entries]
-        pictured = [entry.with_pictures(reference.tally, reference.tree.leaves) for entry in entries]
+        info, tally, leaves = reference.info, reference.tally, reference.tree.leaves
+        pictured = [entry.with_pictures(info, tally, leaves) for entry in entries]
         with write_together():
             self._write(reference.with_names(entries, measured.sets).with_pictures(), pictured)
 
@@ -341,7 +337,7 @@ class Board:
             file = _entry(entry.name)
             models[entry.name] = Listed(file, ENTRY.write(self._kept.at(file), entry.shared()))
         # The index last, in one step: a kill just before leaves the board as it was, and files that nobody lists.
-        BOARD_INDEX.write(self.folder / INDEX, Index(signature, dict(sorted(models.items()))))
+        BOARD_INDEX.write(self.folder / INDEX, Index(signature, models))
 
     def _refuse_others(self) -> None:
         """Refuse to make a board in a folder that has other files."""
@@ -378,3 +374,16 @@ class Board:
 def _entry(name: str) -> str:
     """Return the file of a model, relative to its board."""
     return f"{ENTRIES}/{file_name(name)}"
+
+
+def _read_pictures(reference: BoardReference, entries: Sequence[Entry]) -> tuple[dict[str, Thumbnails], list[str]]:
+    """Return the small pictures of a board, by label and id, and what is wrong with them, in sentences."""
+    pictures = {entry.name: entry.pictures for entry in entries}
+    beside = [picture for entry in entries for picture in entry.pictures_ref]
+    pictures[REFERENCE] = reference.pictures if reference.pictures is None else (*reference.pictures, *beside)
+    kept, notes = dict[str, Thumbnails](), []
+    for label, known in pictures.items():
+        if known is not None:
+            kept[label], note = kept_thumbnails({picture.id: picture.stated for picture in known}.values())
+            notes += [f"{label}: {note}: add the model again"] if note else []
+    return kept, notes

@@ -23,6 +23,7 @@ from finc_eval.naming.measured import (
     LookColumn,
     Measured,
     MeasuredSets,
+    TraitSpread,
     columns_of,
     exchange_columns,
     looked_rows,
@@ -49,7 +50,6 @@ EXAMPLES = 8  # samples of a look that are shown
 
 ORDINARY = 0.05
 """Share of a set that has near pairs above which near pairs of the other set are not called repeats.
-
 Near pairs within .55 are 0 of 600 photographs, and a quarter of 150 points of two dimensions."""
 
 NEAR_REPEATED = 0.02
@@ -74,8 +74,8 @@ class Look(Record):
         middle_ref: median of the trait in the reference set.
         examples: ids of samples, by set: the clearest of the set that has more, and typical ones of the other set.
         kinds: ids of the kinds that it explains: without its samples, the sets hardly differ in them.
-        interval: interval of the share of the set `more_in`; None for repeats that are counted, and for looks of
-            earlier versions.
+        interval: interval of the share of the set `more_in`; None for repeats that are counted, and earlier looks.
+        spread: how the trait is spread in both sets; None for repeats, and for looks of earlier versions.
     """
 
     name: str
@@ -90,6 +90,7 @@ class Look(Record):
     examples: dict[str, tuple[str, ...]]
     kinds: tuple[str, ...] = ()
     interval: Interval | None = None
+    spread: TraitSpread | None = None
 
     @property
     def sentence(self) -> str:
@@ -181,10 +182,9 @@ def _find_traits(
             break
         clearest = name_cause(fresh, [trait.name for trait in traits])
         cause = name_by_members(clearest, traits, {label: each.values for label, each in measured.items()})
-        known.add(clearest.trait.name)
         p_value = min(float(p_values[place]) for place, each in enumerate(columns) if each.trait is clearest.trait)
         found.append((_look_of(cause, columns, p_value, sets, measured), cause.has))
-        known |= {cause.trait.name, *(cause.trait.brings if cause.whole else ())}
+        known |= {clearest.trait.name, cause.trait.name, *(cause.trait.brings if cause.whole else ())}
         known |= {one.trait.name for one in fresh if cause.ends(one)}
         brought |= {*cause.trait.brings}
         left = {label: mask & ~cause.has[label] for label, mask in left.items()}
@@ -383,18 +383,18 @@ def _look_of(
 ) -> Look:
     """Describe a look with its shares and with samples: the clearest of a set, and typical ones of the other."""
     place = next(column.place for column in columns if column.trait is one.trait)
-    middle = {label: float(np.median(each.values[:, place])) for label, each in measured.items()}
+    values_of = {label: each.values[:, place] for label, each in measured.items()}
+    middle = {label: float(np.median(values)) for label, values in values_of.items()}
     shown = {}
     for label, values in one.order.items():
         clear = -values if label == one.more_in else np.abs(values - np.median(values))
         # Equal ones in a random order: the first of a folder are of one class.
         order = np.lexsort([np.random.default_rng(0).permutation(len(clear)), clear])
         shown[label] = sets[label].ids_at(measured[label].rows[order[:EXAMPLES]])
-    shares, interval = one.estimate(
-        {label: unit_numbers(sets[label].unit_keys()[each.rows]) for label, each in measured.items()}
-    )
+    units = {label: unit_numbers(sets[label].unit_keys()[each.rows]) for label, each in measured.items()}
+    shares, interval = one.estimate(units)
     assert one.name is not None
     return Look(
         one.name, one.whole, one.more_in, shares["gen"], shares["ref"], p_value, one.trait.name, middle["gen"],
-        middle["ref"], shown, interval=interval,
+        middle["ref"], shown, interval=interval, spread=TraitSpread.of(values_of),
     )  # fmt: skip

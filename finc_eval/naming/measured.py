@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
@@ -49,6 +50,48 @@ class Measured:
     rows: NDArray[np.int64]  # indices of the samples in the set, shape (m,)
     values: Array  # shape (m, traits)
     pictures: PictureLooks | None = None  # what the pictures of these samples show
+
+
+BINS = 16  # parts of the values of a trait, of which pages draw the shares, at most
+
+
+@dataclass(frozen=True)
+class TraitSpread(Record):
+    """Shares of the samples of two sets by the value of a trait, in bins of as many samples of both sets together.
+
+    Long tails are as wide as they have samples. Equal values are of one bin.
+
+    Attributes:
+        starts: smallest value in each bin, from low to high.
+        shares: share of the measured samples of each set in each bin, by label.
+
+    Example:
+        >>> import numpy as np
+        >>> from finc_eval.naming.measured import TraitSpread
+        >>> spread = TraitSpread.of({"gen": np.array([0, 0, 0, 1]), "ref": np.array([0, 1, 1, 1])})
+        >>> spread.starts, spread.shares["gen"], spread.shares["ref"]
+        ((0.0, 1.0), (0.75, 0.25), (0.25, 0.75))
+    """
+
+    starts: tuple[float, ...]
+    shares: dict[str, tuple[float, ...]]
+
+    @classmethod
+    def of(cls, values: Mapping[str, Array]) -> TraitSpread | None:
+        """Count the values of each set, (n,) by label; None where all values are equal, or none is known."""
+        known = {label: each[np.isfinite(each)] for label, each in values.items()}
+        if not all(map(len, known.values())):
+            return None
+        pooled = np.concatenate([*known.values()])
+        cuts = np.unique(np.quantile(pooled, np.arange(1, BINS) / BINS, method="lower"))
+        bins = {label: np.searchsorted(cuts, each, side="right") for label, each in known.items()}
+        used = np.unique(np.concatenate([*bins.values()]))
+        if len(used) < 2:
+            return None
+        of_pooled = np.searchsorted(cuts, pooled, side="right")
+        starts = tuple(float(pooled[of_pooled == number].min()) for number in used)
+        shares = {label: np.bincount(each, minlength=BINS)[used] / len(each) for label, each in bins.items()}
+        return cls(starts, {label: tuple(np.round(each, 4).tolist()) for label, each in shares.items()})
 
 
 @dataclass(frozen=True, eq=False)

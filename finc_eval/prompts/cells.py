@@ -1,14 +1,7 @@
 """Cells of a table, words of prompts × what pictures have: labels, columns of metadata, looks, classes and kinds.
 
-The images of a prompt are put in pairs, one of each set. d_ic is +1 if the first image of pair i alone has attribute c,
-−1 if the second alone has it, and h_iw says whether its prompt has the word w. A cell differs if the signs agree:
-
-    z_wc = Σ_i h_iw·d_ic / √(Σ_i h_iw·d_ic²)
-
-under random signs of the pairs, which exchange their images. |z| is compared with the largest of all cells under the
-same signs (Westfall and Young 1993); cells of kinds are a family of their own. One cause is one cell: the cell with the
-largest |z| is chosen that no clearer word explains (`words`), its unlike pairs are left out, and the rest is tested
-again. What is left out depends on |d| alone, which signs do not change.
+Each cell is tested by the images of its prompts (`cell_tests`). Cells of kinds are a family of their own, and are asked
+last.
 """
 
 from __future__ import annotations
@@ -31,16 +24,9 @@ from finc_eval.naming.explained import TAIL
 from finc_eval.naming.measured import MeasuredSets, columns_of
 from finc_eval.naming.names import name_by_members
 from finc_eval.naming.properties import TEXT_COLUMNS, SampledSets, metadata_properties, panel_of
-from finc_eval.numerics.families import bonferroni, share_as_large
-from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.prompts.words import FEWEST_PROMPTS, SIGNS, Phrases, clearest
-
-Array = NDArray[np.float64]
-
-MIN_UNLIKE = 8
-"""Pairs of which one image alone has the attribute that a cell needs. Of 7, all have one sign in 1 of 64 draws, so that
-no cell of a table of more than one can be significant."""
+from finc_eval.prompts.cell_tests import CellTests
+from finc_eval.prompts.words import Phrases
 
 SHOWN = 4  # images of a cell and set that are shown
 
@@ -137,7 +123,16 @@ def find_cells(
     own = {label: blocks[label][rows] for label, rows in panel.rows.items()}
     pairs = _pairs(own, paired)
     attributes = _attributes(panel, measured, kinds, column, run)
-    table = _PromptCells(phrases, pairs, np.concatenate([*own.values()])[pairs[:, 0]], attributes, seed)
+    images, is_kind = pairs.T.ravel(), np.array([what == KIND for what, _ in attributes.names], bool)
+    table = CellTests(
+        phrases,
+        np.concatenate([*own.values()])[images],
+        np.arange(len(images)) < len(pairs),
+        attributes.tested[images],
+        np.stack([~is_kind, is_kind]),
+        (1 - OF_KINDS, OF_KINDS),
+        seed,
+    )
     named = {label: _without(samples, (*TEXT_COLUMNS, column)) for label, samples in panel.sets.items()}
     for place, word, p_value in table.choose():
         yield _cell(panel, named, np.concatenate([*own.values()]), phrases, attributes, (place, word, p_value))
@@ -168,7 +163,8 @@ def _attributes(panel: SampledSets, measured: MeasuredSets, kinds: KindTree, col
         if of_one_set or properties.are_ranges or properties.source in (*TEXT_COLUMNS, column):
             continue
         what = "class" if properties.source == CLASSIFIER else properties.source
-        enough = np.flatnonzero(np.asarray(properties.has.sum(0)).ravel() >= MIN_UNLIKE)
+        # 8: images that have an attribute; of fewer, hardly any cell can be significant.
+        enough = np.flatnonzero(np.asarray(properties.has.sum(0)).ravel() >= 8)
         names += [(what, properties.values[place]) for place in enough.tolist()]
         tested.append(np.asarray(properties.has[:, enough].todense()) > 0)
         has.append(tested[-1])
@@ -191,87 +187,6 @@ def _attributes(panel: SampledSets, measured: MeasuredSets, kinds: KindTree, col
         has.append(tested[-1])
     empty = np.zeros((len(leaves), 0), bool)
     return Attributes(tuple(names), np.concatenate([empty, *tested], 1), np.concatenate([empty, *has], 1))
-
-
-@dataclass(frozen=True, eq=False)
-class _TestedAttribute:
-    """The cells of an attribute."""
-
-    words: NDArray[np.int64]  # phrases that have enough unlike pairs, shape (w,)
-    z: Array  # shape (w,)
-    alone: NDArray[np.bool_]  # which differ by themselves, shape (w,)
-    largest: Array  # the largest |z| under each draw of signs, shape (r,)
-
-
-class _PromptCells:
-    """Pairs of images, the words of their prompts, and in which attributes they are unlike."""
-
-    def __init__(
-        self, phrases: Phrases, pairs: NDArray[np.int64], prompt: NDArray[np.int64], attributes: Attributes, seed: int
-    ) -> None:
-        first, second = attributes.tested[pairs[:, 0]], attributes.tested[pairs[:, 1]]
-        self.unlike = first.astype(np.int8) - second.astype(np.int8)
-        self.count = attributes.tested.sum(0)
-        self.is_kind = np.array([what == KIND for what, _ in attributes.names], bool)
-        self.phrases, self.has = phrases, phrases.has[prompt].tocsr()
-        self.wanted = np.asarray(phrases.has.sum(0)).ravel() >= FEWEST_PROMPTS
-        rng = np.random.default_rng(seed)
-        self.signs = rng.integers(0, 2, (SIGNS, len(pairs))).astype(np.float32) * 2 - 1
-        self.tests = [self._test(place) for place in range(len(attributes.names))]
-
-    def choose(self) -> Iterator[tuple[int, int, float]]:
-        """Yield the attribute, the phrase and the p-value of each cell that differs; kinds are asked last."""
-        for _ in range(100):  # cells that a result keeps
-            chosen = self._clearest(~self.is_kind, 1 - OF_KINDS) or self._clearest(self.is_kind, OF_KINDS)
-            if chosen is None:
-                return
-            place, word, _, p_value = chosen
-            yield place, word, p_value
-            self._leave_out(place, word)
-
-    def _clearest(self, family: NDArray[np.bool_], part: float) -> tuple[int, int, float, float] | None:
-        """Return the attribute, the phrase, |z| and the p-value of the clearest cell of a family; None if none differs.
-
-        Of attributes with equal |z|, such as a value and all other values, the rarest is taken.
-        """
-        places = np.flatnonzero(family)
-        largest = np.max([np.zeros(SIGNS), *(self.tests[place].largest for place in places)], axis=0)[:, None]
-        tops = np.array([np.abs(self.tests[place].z).max(initial=0.0) for place in places])
-        best: tuple[int, int, float, float] | None = None
-        for which in np.lexsort((self.count[places], -tops.round(6))).tolist():
-            place, least = int(places[which]), best[2] if best else 0.0
-            if tops[which] <= least or bonferroni(share_as_large(tops[which : which + 1], largest), part=part) > ALPHA:
-                break
-            test, data = self.tests[place], self.unlike[:, place].astype(float)
-            z = np.zeros(self.has.shape[1])
-            z[test.words] = test.z
-            alone, every = test.words[test.alone], np.arange(len(data))
-            word = clearest(self.phrases, self.has, alone, z, data, every, largest, part, {})
-            if word is not None and abs(z[word]) > least:
-                p_value = bonferroni(share_as_large(np.abs(z[word : word + 1]), largest), part=part)
-                best = place, word, float(abs(z[word])), float(p_value[0])
-        return best
-
-    def _leave_out(self, place: int, word: int) -> None:
-        """Leave the unlike pairs of a cell out of all attributes, so that what comes with it is not another cell."""
-        there = (np.asarray(self.has[:, [word]].todense()).ravel() > 0) & (self.unlike[:, place] != 0)
-        changed = np.flatnonzero((self.unlike[there] != 0).any(0))
-        self.unlike[there] = 0
-        for attribute in changed.tolist():
-            self.tests[attribute] = self._test(attribute)
-
-    def _test(self, place: int) -> _TestedAttribute:
-        data = self.unlike[:, place].astype(np.float32)
-        rows = np.flatnonzero(data)
-        has = self.has[rows]
-        words = np.flatnonzero((np.asarray(has.sum(0)).ravel() >= MIN_UNLIKE) & self.wanted)
-        if not len(words):
-            return _TestedAttribute(words, np.empty(0), np.empty(0, bool), np.zeros(SIGNS))
-        columns = np.asarray(has[:, words].todense(), np.float32) * data[rows, None]
-        scale = np.sqrt((columns**2).sum(0))
-        z, drawn = columns.sum(0) / scale, np.abs(self.signs[:, rows] @ columns) / scale
-        alone = share_as_large(np.abs(z), drawn) <= ALPHA
-        return _TestedAttribute(words, z.astype(float), alone, drawn.max(1).astype(float))
 
 
 def _without(samples: Embeddings, columns: Collection[str]) -> Embeddings:

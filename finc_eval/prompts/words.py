@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +139,7 @@ def choose(
         largest = np.abs(drawn).max(1)[:, None]
         p_values = bonferroni(share_as_large(np.abs(z), largest), part=part)
         alone = np.flatnonzero((share_as_large(np.abs(z), np.abs(drawn)) <= ALPHA) & (z != 0))
-        word = clearest(phrases, has, alone, z, data, prompt, largest, part, known)
+        word = clearest(phrases, has, alone, z, _Differences(data, prompt), largest, part, known)
         if word is None:
             return
         rows = np.flatnonzero(np.asarray(has[:, [word]].todense()).ravel())
@@ -150,13 +151,40 @@ def choose(
             data = data - np.median(data, axis=0)
 
 
+class Observed(Protocol):
+    """Values of prompts that are summed over the prompts of words."""
+
+    def observe(self, has: csr_matrix) -> tuple[Array, Array]:
+        """Return T_w / √Var and √Var, each of shape (w,), of words that prompts have, (B, w)."""
+        ...
+
+    def terms(self, has: Array) -> Array:
+        """Return the number of terms of T_w, shape (w,)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Differences:
+    """Differences D of pairs, (pairs, k), or g of prompts, (pairs,), with the prompt of each."""
+
+    data: Array
+    prompt: NDArray[np.int64]
+
+    def observe(self, has: csr_matrix) -> tuple[Array, Array]:
+        z, _, scale = _observe(has, self.data, self.prompt)
+        return z, scale
+
+    def terms(self, has: Array) -> Array:
+        pairs = has.T @ np.bincount(self.prompt, minlength=len(has))
+        return np.asarray(pairs * np.maximum(pairs - 1, 1) if self.data.ndim > 1 else pairs)
+
+
 def clearest(
     phrases: Phrases,
     has: csr_matrix,
     words: NDArray[np.int64],
     z: Array,
-    data: Array,
-    prompt: NDArray[np.int64],
+    observed: Observed,
     drawn: Array,
     part: float,
     known: Mapping[str, NDArray[np.bool_]],
@@ -167,12 +195,7 @@ def clearest(
     one, which has it, is significant for. None if each significant word is explained.
     """
     columns = np.asarray(has[:, words].todense())
-    pairs = columns.T @ np.bincount(prompt, minlength=len(columns))
-    mean = (
-        np.abs(z[words])
-        * _scales(has[:, words].T.tocsr(), data, prompt)
-        / (pairs * np.maximum(pairs - 1, 1) if data.ndim > 1 else pairs)
-    )
+    mean = np.abs(z[words]) * observed.observe(has[:, words])[1] / observed.terms(columns)
     names = [f" {phrases.texts[word]} " for word in words]
     alone = columns.copy()
     for row, name in enumerate(names):
@@ -185,7 +208,7 @@ def clearest(
         for text, rows in known.items():
             if name not in text and text not in name:
                 alone[rows, row] = 0
-    rest = np.abs(_observe(csr_matrix(alone), data, prompt)[0])
+    rest = np.abs(observed.observe(csr_matrix(alone))[0])
     p_values = share_as_large(np.minimum(np.abs(z[words]), rest), drawn)
     among = np.flatnonzero(bonferroni(p_values, part=part) <= ALPHA)
     if not len(among):

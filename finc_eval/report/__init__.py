@@ -96,13 +96,18 @@ class Page:
 
     def fragment(self, result: Document, samples: Mapping[str, Any]) -> str:
         """Return the headline and the tables of a result as a notebook shows them."""
-        from finc_eval.gallery.pictured import Pictured
-        from finc_eval.report.pages import NO_GALLERY, notebook_view
+        from finc_eval.report.pages import notebook_view
 
-        said = (self.notebook or self.outline)(result)
+        return notebook_view((self.notebook or self.outline)(result), self.gallery_of(result, samples))
+
+    def gallery_of(self, result: Document, samples: Mapping[str, Any]) -> Gallery:
+        """Return the pictures of the samples that a result shows, and where the samples are now, by label."""
+        from finc_eval.gallery.pictured import Pictured
+        from finc_eval.report.pages import NO_GALLERY
+
         if self.gallery is not None:
-            return notebook_view(said, self.gallery(result, samples))
-        return notebook_view(said, result.gallery_of(samples) if isinstance(result, Pictured) else NO_GALLERY)
+            return self.gallery(result, samples)
+        return result.gallery_of(samples) if isinstance(result, Pictured) else NO_GALLERY
 
     def show(self, result: Document) -> None:
         """Print the tables of a result, and what was found, on standard output."""

@@ -95,6 +95,7 @@ class Seen:
     ink: Ink = "other"
     legend: str = ""
     name: str = ""  # of the look that it shows, by which links find it
+    drawing: Markup | str = ""  # how it is spread in both sets
 
 
 @dataclass(frozen=True)

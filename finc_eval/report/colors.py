@@ -49,8 +49,9 @@ PAIR: Mapping[str, Ink] = {"gen": "gen", "ref": "ref"}  # colors of a generated 
 def inks_of(labels: Iterable[str], reference: str = "ref") -> dict[str, Ink]:
     """Return the color of each set of a page, by its label.
 
-    The reference has its own color, and so has each other set, by the order of their labels. Of more than eight others,
-    colors could not be told apart: all have one. Of two sets, the second is the reference unless the first is.
+    The reference has its own color, and so has each other set, by its place: a set that is added last changes no color.
+    Of more than eight others, colors could not be told apart: all have one. Of two sets, the second is the reference
+    unless the first is.
 
     Example:
         >>> inks_of(["new", "old", "ref"])
@@ -60,6 +61,6 @@ def inks_of(labels: Iterable[str], reference: str = "ref") -> dict[str, Ink]:
     if len(known) == 2:
         first = "ref" if known[0] == reference else "gen"
         return {known[0]: cast(Ink, first), known[1]: "gen" if first == "ref" else "ref"}
-    others = sorted(label for label in known if label != reference)
+    others = [label for label in known if label != reference]
     inks = {label: "gen" if len(others) > MODELS else f"model-{number}" for number, label in enumerate(others)}
     return {label: cast(Ink, inks.get(label, "ref")) for label in known}

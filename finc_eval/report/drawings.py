@@ -6,7 +6,7 @@ by the colors of its theme.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log, log10
 from typing import NamedTuple
@@ -123,6 +123,38 @@ def heat_map(title: str, rows: Sequence[Sequence[float]], ink: Ink) -> Markup:
     parts.append(Markup(frame).format(CELL * x, CELL * y, CELL, CELL, COLORS["ink"]))
     where = f"The surest window is in row {y + 1} and column {x + 1} of {size}"
     return drawing(title, where, (CELL * size, CELL * size), parts, css_class="heat")
+
+
+SPREAD_WIDTH, SPREAD_HEIGHT, BELOW = 140, 26, 12
+"""Pixels of a drawing of how values are spread, and below it of the words of its axis."""
+
+
+def spread(title: str, shares: Mapping[Ink, tuple[str, Sequence[float]]], axis: str) -> Markup:
+    """Draw how values are spread in sets: an area for the share of each bin, low values on the left.
+
+    A bin is as wide as its share of all sets together, so that its height says how much more of it a set has.
+
+    Args:
+        title: what is spread.
+        shares: name and shares of each set by its color; the areas of the first are filled.
+        axis: words of the axis.
+    """
+    together = [sum(values) / len(shares) for values in zip(*(values for _, values in shares.values()), strict=True)]
+    ends = [SPREAD_WIDTH * sum(together[: place + 1]) / sum(together) for place in range(len(together))]
+    shape = Markup('<path class="{}" d="M0 {}{}V{}" stroke="{}" stroke-width="1.4" fill="{}" fill-opacity="0.25"/>')
+    foot, parts = SPREAD_HEIGHT + 1, []
+    for number, (ink, (_, values)) in enumerate(shares.items()):
+        heights = [
+            foot - SPREAD_HEIGHT * value / (len(shares) * width or 1.0)
+            for value, width in zip(values, together, strict=True)
+        ]
+        steps = "".join(f"V{height:.1f}H{end:.1f}" for height, end in zip(heights, ends, strict=True))
+        parts.append(shape.format(ink, foot, steps, foot, COLORS[ink], "none" if number else COLORS[ink]))
+    words = Markup('<text x="{}" y="{}" text-anchor="end" font-size="10" class="ink" fill="{}">{} →</text>')
+    parts.append(words.format(SPREAD_WIDTH, SPREAD_HEIGHT + BELOW, COLORS["ink"], printable(axis)))
+    told = [f"{name}, from low to high: {', '.join(map(percent, values))}" for name, values in shares.values()]
+    size = (SPREAD_WIDTH, SPREAD_HEIGHT + BELOW + 2)
+    return drawing(title, "; ".join(told), size, parts, css_class="drawn spread")
 
 
 FOREST_WIDTH, MARGIN = 300, 8  # width of a drawing in pixels, and what is kept free at its ends

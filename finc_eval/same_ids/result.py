@@ -122,8 +122,11 @@ class ById(Record, Shown):
 
     @property
     def sentences(self) -> dict[str, str]:
-        """Say the verdict, what changed, what is broken and what is worse, in a sentence each."""
-        return {key: f"{clause[0].upper()}{clause[1:]}." for key, clause in self.clauses.items()}
+        """Say the verdict, what is broken, what is worse and what changed, in a sentence each."""
+        said = self.clauses
+        if self.broken and self._say_causes() in said["verdict"]:
+            said["broken"] = f"the broken {'pairs are' if len(self.broken) > 1 else 'pair is'} {self._name_broken()}"
+        return {key: f"{clause[0].upper()}{clause[1:]}." for key, clause in said.items()}
 
     def sentences_beside(self, headline: str) -> dict[str, str]:
         """Return the sentences without what a headline says."""
@@ -132,10 +135,10 @@ class ById(Record, Shown):
     @property
     def clauses(self) -> dict[str, str]:
         """The same as parts of a sentence."""
-        found = {"verdict": self._say_verdict(), "changed": self._say_changed()}
         later = {"broken": self._say_broken(), "worse": self._say_worse()}
         of_all = bool(self.findings) and self.findings[0].kind in OF_TRAITS and self.findings[0].is_worse
-        return found | {key: later[key] for key in sorted(later, reverse=of_all)}
+        judged = {key: later[key] for key in sorted(later, reverse=of_all)}
+        return {"verdict": self._say_verdict(), **judged, "changed": self._say_changed()}
 
     @property
     def of_pairs(self) -> Finding | None:
@@ -176,7 +179,8 @@ class ById(Record, Shown):
             if self.of_pairs is None and of_all:  # that is what is wrong with the pairs
                 return f"broken: the run {predicate(of_all)}"
             told = self.run if self.of_pairs is None else self.of_pairs.text
-            return f"broken: {told or f'{len(self.broken):,} of {self.n:,} {thing}'}{but}"
+            counted = f"{len(self.broken):,} of {self.n:,} {thing}"
+            return f"broken: {told if told not in ('', counted) else f'{counted} ({self._say_causes()})'}{but}"
         if self.doubt:
             return f"undecided: {self.doubt}"
         if count:
@@ -223,10 +227,17 @@ class ById(Record, Shown):
             return f"no pair is surely broken{unclear}"
         if not self.broken:
             return "no pair is broken"
+        return f"{_pairs_are(len(self.broken), 'pair')} broken ({self._say_causes()}): {self._name_broken()}"
+
+    def _say_causes(self) -> str:
+        """Return how many of the broken pairs are what: "8 noise and 9 turned gray"."""
         looks = [self.reasons[id] for id in self.broken]
         counts = Counter(ANOTHER if look.startswith(PICTURE_OF) else OWN_WAY.sub("", look) for look in looks)
-        what = join_words([f"{count:,} {reason}" for reason, count in counts.most_common()])
-        return f"{_pairs_are(len(self.broken), 'pair')} broken ({what}): {join_first(self.broken, NAMED)}"
+        return join_words([f"{count:,} {reason}" for reason, count in counts.most_common()])
+
+    def _name_broken(self) -> str:
+        """Return the ids of the first broken pairs, and the number of the others."""
+        return join_first(self.broken, NAMED)
 
     def _say_worse(self) -> str:
         if worse := [finding.text for finding in self.findings if finding.is_worse and finding is not self.of_pairs]:

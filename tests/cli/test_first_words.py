@@ -196,3 +196,19 @@ def test_a_set_has_one_title_whatever_form_it_has(digits):
     assert (found.gen.name, found.ref.name) == ("digits", "digits")
     assert fe.metrics("e.h5", "e.h5", ["vendi"]).ref == "digits"
     assert fe.kinds({"a": "e.h5", "b": "s.h5"}).sets["b"].name == "digits"
+
+
+@pytest.mark.parametrize(("words", "usage"), [("kinds", "compare kinds"), ("score", "compare score")])
+def test_a_verb_of_an_earlier_version_works_and_says_what_it_is_called_now(words, usage):
+    result = CliRunner().invoke(app, [words, "--help"], prog_name="finc-eval")
+    assert result.exit_code == 0 and f"Usage: finc-eval {usage} " in " ".join(result.stdout.split())
+    assert result.stderr == f"note: {words} is called {usage} now\n"
+    assert CliRunner().invoke(app, [words, "--help", "--quiet"]).stderr == ""
+
+
+def test_sets_with_names_are_compared_by_kinds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["compare", "a=gone/", "b=gone/"])
+    assert result.exit_code == 3 and "gone" in result.stderr
+    shown = CliRunner().invoke(app, ["compare", "a=gone/", "--help"], prog_name="finc-eval").stdout
+    assert "Usage: finc-eval compare kinds " in " ".join(shown.split())

@@ -1,4 +1,4 @@
-"""The recipes of docs/scale.md run as they stand there: each engine's sums are those of one process."""
+"""The recipes of docs/scale_engines.md run as they stand there: each engine's sums are those of one process."""
 
 import os
 import shutil

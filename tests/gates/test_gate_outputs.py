@@ -9,9 +9,11 @@ import pytest
 from _releases import release
 from typer.testing import CliRunner
 
+from finc_eval import report
 from finc_eval.cli.app import app
 from finc_eval.gates.pipelines import MAX_ANNOTATIONS, annotation_lines, junit_xml, tell_github
 from finc_eval.gates.policy import Policy
+from finc_eval.gates.verdict import ReleaseFinding
 from finc_eval.report.exports.markdown import MAX_MARKDOWN
 
 JUNIT = {
@@ -74,10 +76,37 @@ def test_a_summary_stays_within_its_size_and_counts_what_it_leaves_out(passed):
     text = many.to_markdown()
     assert 0.9 * MAX_MARKDOWN < len(text.encode()) <= MAX_MARKDOWN
     rows = [line for line in text.splitlines() if line.startswith("| kinds")]
-    assert f"{2501 - len(rows):,} rows are left out, see the page or the JSON file." in text
-    assert "| regressed |" in rows[0]
+    assert f"{2500 - len(rows):,} rows are left out, see the page or the JSON file." in text
+    assert text.index("| regressed |") < text.index(rows[0])
     assert rows[0].count("|") - rows[0].count("\\|") == 8
     assert "\x1b" not in text
+
+
+def test_what_failed_has_a_row_for_each_cause_with_further_limits_folded_below(passed):
+    """A limit that broke for two causes measures the first."""
+    broken = with_verdicts(passed, *["regressed"] * 5, "held")
+    *names, alone = (limit.name for limit in broken.limits[:5])
+    dark = ReleaseFinding("dark", "look", False, 0.2, 0.0, 0.01, text="20 % is dark", limits=tuple(names))
+    others = [
+        replace(dark, name="gray", text="12 % is gray", limits=tuple(names[:1])),
+        replace(dark, name="noise", text="5 % has noise", limits=()),
+    ]
+    verdict = replace(broken, overall="regression", findings=(dark, *others))
+    failed, same, differs = report.outline(verdict).tables
+    values = {row["What"].text: row for row in (dict(zip(failed.columns, row, strict=True)) for row in failed.cells)}
+    assert [*values] == ["20 % is dark", "12 % is gray", verdict.limits[4].tell().partition(" (")[0]]
+    assert [row["Limit"].text for row in values.values()] == [names[0], names[0], alone]
+    assert [row["Limit"].small for row in values.values()] == ["and 3 more", "", ""]
+    assert [row["Value"].text == "–" for row in values.values()] == [False, True, False]
+    assert [row[0].text for row in same.cells] == names[1:]
+    assert [row[0].text for row in differs.cells] == ["5 % has noise"]
+    page = report.page(verdict, {})
+    assert page.index('id="failed"') < page.index("<summary>More limits that failed") < page.index('id="differs"')
+
+
+def test_a_summary_says_what_failed_before_how_it_was_tested(failed):
+    text = failed.to_markdown()
+    assert text.index("### What failed") < text.index("Family of") < text.index("### How this was made")
 
 
 def test_github_gets_ten_annotations_at_most(passed):
@@ -124,7 +153,11 @@ def test_the_exit_code_is_the_verdict(files):
     assert {path.name for path in (files / "out").iterdir()} == written
     before = {path.name: path.read_bytes() for path in (files / "out").iterdir()}
     assert gate().exit_code == 0
-    assert {path.name: path.read_bytes() for path in (files / "out").iterdir()} == before
+    again = {path.name: path.read_bytes() for path in (files / "out").iterdir()}
+    suite, other = (check_junit(each["verdict.xml"]) for each in (before, again))
+    assert float(suite.attrib.pop("time")) > 0 and float(other.attrib.pop("time")) > 0  # of either run
+    assert ElementTree.tostring(suite) == ElementTree.tostring(other)
+    assert again | {"verdict.xml": b""} == before | {"verdict.xml": b""}
     assert gate(gen="bad.npy", out="bad").exit_code == 1
     (files / "gate.toml").write_text("kinds.lose = 0.05\n")
     result = gate(out="undecided")

@@ -16,8 +16,10 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError
 from finc_eval.core.kept import sealed
 from finc_eval.core.marks import CHECKSUM, checksum_of
+from finc_eval.gallery.counts import LEAD_SAMPLES
 from finc_eval.gallery.thumbnails import kept_thumbnails
-from finc_eval.leaderboards.pictures import KEPT_EDGE, KEPT_PICTURES
+from finc_eval.leaderboards.board_table import colors_of
+from finc_eval.leaderboards.pictures import KEPT_EDGE, KEPT_PICTURES, PICTURED
 
 
 def photographs(n, seed, low=0):
@@ -86,7 +88,7 @@ def test_pictures_are_few_and_small_and_say_nothing_of_where_they_come_from(desk
     run(*ADD)
     entries = fe.Board("board").entries()
     for one in entries:
-        assert 0 < len(one.pictures) <= KEPT_PICTURES
+        assert 0 < len(one.pictures) <= KEPT_PICTURES + PICTURED * LEAD_SAMPLES
         assert len({picture.id for picture in one.pictures}) == len(one.pictures)
         for picture in one.pictures:
             with Image.open(io.BytesIO(base64.b64decode(picture.data))) as image:
@@ -192,3 +194,28 @@ def test_a_clip_is_kept_as_a_still(tmp_path, monkeypatch):
     (entry,) = board.entries()
     shown, notes = kept_thumbnails([one.stated for one in entry.pictures])
     assert shown and not notes and not any(one.is_moving for one in shown.values())
+
+
+def test_each_fault_has_a_card_with_pictures_of_the_model_beside_the_reference(desk):
+    """Also of a model that is added when the samples of the first are gone."""
+    run(*ADD)
+    board, page = fe.Board("board").leaderboard(), read_page(desk)
+    findings = [finding for row in board.rows for finding in row.findings]
+    assert {finding.kind for finding in board["a"].findings} & {"look", "kind"} and findings
+    cards = page.find("article", "look")
+    assert len(cards) == len(findings)
+    for card, finding in zip(cards, board["a"].findings, strict=False):
+        first, folded = page.find("figure", inside=card)[:2], page.find("details", inside=card)
+        shown = [len(page.find("img", inside=figure)) for figure in first]
+        assert shown[0] >= min(3, len(finding.ids)) > 0
+        assert len(shown) == 2 and (shown[1] > 0 or not finding.ids_other) and folded
+
+
+def test_a_model_that_is_added_changes_the_color_of_no_other(desk):
+    run(*ADD)
+    before = colors_of(fe.Board("board").leaderboard())
+    np.savez("Aa.npz", images=photographs(40, 9))
+    run("add", "board", "--ref", "ref.npz", "Aa=Aa.npz", "--quiet")
+    after = colors_of(fe.Board("board").leaderboard())
+    assert before == {"a": "model-0", "b": "model-1", "ref": "ref"}
+    assert after == before | {"Aa": "model-2"}

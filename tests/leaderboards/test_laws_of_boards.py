@@ -377,8 +377,9 @@ def test_samples_far_from_all_kinds_are_the_last_leaf_and_have_a_name_of_their_o
 
 
 def test_pictures_are_of_the_kinds_that_a_model_has_more_of(monkeypatch):
-    monkeypatch.setattr(entries, "pictures_to_keep", lambda info, examples, excess: excess)
-    monkeypatch.setattr(entries, "replace", lambda one, pictures: pictures)
+    monkeypatch.setattr(entries, "pictures_to_keep", lambda info, examples, excess, of_findings: excess)
+    monkeypatch.setattr(entries, "kept_pictures", lambda info, ids: ids)
+    monkeypatch.setattr(entries, "replace", lambda one, pictures, pictures_ref: pictures)
     tally = lambda n, *members: SimpleNamespace(n=n, members=np.array(members))  # noqa: E731
-    one = SimpleNamespace(runs=[SimpleNamespace(tally=tally(10, 5, 1, 4), info=None, examples=None)])
-    assert Entry.with_pictures(one, tally(100, 20, 60, 20), 2) == pytest.approx([0.3, -0.5])
+    one = SimpleNamespace(runs=[SimpleNamespace(tally=tally(10, 5, 1, 4), info=None, examples=None, findings=None)])
+    assert Entry.with_pictures(one, None, tally(100, 20, 60, 20), 2) == pytest.approx([0.3, -0.5])

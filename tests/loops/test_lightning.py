@@ -27,7 +27,7 @@ class Module(lightning.LightningModule):
 
 
 class Watch(lightning.Callback):
-    """The callback of docs/monitor.md: batches of one optimizer step have one `global_step`."""
+    """The callback of docs/monitor_loops.md: batches of one optimizer step have one `global_step`."""
 
     def __init__(self, after_step):
         self.after_step = after_step

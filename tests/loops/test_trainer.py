@@ -11,7 +11,7 @@ from torch.utils.tensorboard import SummaryWriter  # noqa: E402  # after the che
 
 
 class Watch(transformers.TrainerCallback):
-    """The callback of docs/monitor.md, and further calls of a step: the loop calls it while it accumulates, too."""
+    """The callback of docs/monitor_loops.md, and further calls of a step: the loop accumulates, too."""
 
     def __init__(self, after_step):
         self.after_step = after_step

@@ -120,8 +120,8 @@ def test_looks_arrive_in_a_run_whose_own_step_is_ahead():
 
 
 def test_the_trainer_of_the_docs_follows_a_run_that_begins_later():
-    """The example of docs/monitor.md, with stand-ins of the packages; `make loops` has the packages themselves."""
-    page = (Path(__file__).parents[2] / "docs" / "monitor.md").read_text()
+    """The example of docs/monitor_loops.md, with stand-ins of the packages; `make loops` has the packages."""
+    page = (Path(__file__).parents[2] / "docs" / "monitor_loops.md").read_text()
     (example,) = re.findall(r"^    class Watch\(.*?wandb, every=50\)\)\)$", page, re.M | re.S)
     rng, added, wandb = np.random.default_rng(1), [], ModuleType("wandb")
     wandb.run, wandb.log = None, lambda values, step=None: None

@@ -11,7 +11,7 @@ import finc_eval as fe
 from finc_eval.core.words import predicate
 from finc_eval.naming import looks as looks_of_sets
 from finc_eval.naming.looks import REPEAT, find_looks, look_at
-from finc_eval.naming.measured import Measured, measure_pictures, measure_sets
+from finc_eval.naming.measured import BINS, Measured, TraitSpread, measure_pictures, measure_sets
 from finc_eval.naming.traits import TRAITS
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
@@ -155,6 +155,24 @@ def test_two_faults_are_two_looks():
     gray, blurred = (CHANGES[fault][0] for fault in ("gray", "blurred"))
     found = looks([*map(gray, images[:40]), *images[40:LAST], *map(blurred, images[LAST:])], pictures(2))
     assert sorted(one.trait for one in found) == ["gray", "sharpness"]
+
+
+def test_a_look_knows_how_its_trait_is_spread_in_both_sets():
+    """The darkened quarter is the lowest part of both sets together, which the other set has hardly any of."""
+    images = pictures(1)
+    darkened = [ImageEnhance.Brightness(one).enhance(0.3) for one in images[LAST:]]
+    first, *_ = looks([*images[:LAST], *darkened], pictures(2))
+    assert first.trait == "brightness" and first.spread.starts == tuple(sorted(first.spread.starts))
+    own, other = (np.cumsum(first.spread.shares[label]) for label in ("gen", "ref"))
+    assert own[-1] == pytest.approx(1, abs=1e-3) and other[-1] == pytest.approx(1, abs=1e-3)
+    assert max(own - other) == pytest.approx(0.25, abs=0.08) and len(own) <= BINS
+
+
+def test_equal_values_are_one_bin_and_unknown_values_are_left_out():
+    both = TraitSpread.of({"gen": np.array([0.0, 1, 1, np.nan]), "ref": np.zeros(5)})
+    assert both.starts == (0, 1) and both.shares == {"gen": (0.3333, 0.6667), "ref": (1, 0)}
+    assert TraitSpread.of({"gen": np.zeros(3), "ref": np.zeros(3)}) is None
+    assert TraitSpread.of({"gen": np.full(3, np.nan), "ref": np.arange(3.0)}) is None
 
 
 @pytest.mark.parametrize(("times", "said"), [(20, True), (3, False)])

@@ -69,7 +69,7 @@ def check_ending(command, code, stdout, stderr):
     assert len(told) < MAX_SENTENCE
 
 
-LONG = ("audit", "compare methods", "compare sweep", "gate --init", "kinds", "leaderboard", "private generate")
+LONG = ("audit", "compare methods", "compare sweep", "gate --init", "compare kinds", "leaderboard", "private generate")
 """Verbs that compute for seconds, where they are not refused."""
 
 LIKE_OTHERS = ("--batch-size", "--config", "--force", "--gen gen --ref ref.h5", "--n 60", "--method", "x.npz")

@@ -362,15 +362,15 @@ def test_a_board_draws_each_model_on_one_map_of_the_kinds(tmp_path):
             or kind.shares[name].interval[1] < kind.shares["ref"].interval[0]
         }
         assert surely and colored(maps[name]) == {one for one in surely if one in maps[name]}
-    # The models have their own colors, by the order of their names, in the maps, the rows and the bars alike.
-    assert set(re.findall(r'<g class="(model-\d)', maps["demo"])) == {"model-1"}
-    assert set(re.findall(r'<g class="(model-\d less)', maps["lacking"])) == {"model-2 less"}
+    # The models have their own colors, in the order in which they are given, in the maps, the rows and the bars alike.
+    assert set(re.findall(r'<g class="(model-\d)', maps["demo"])) == {"model-0"}
+    assert set(re.findall(r'<g class="(model-\d less)', maps["lacking"])) == {"model-1 less"}
     drawn = re.findall(r'<g class="([\w-]+)"[^>]*><title>(demo|lacking|clean|ref) [\d.]', text)
     assert {name: {ink for ink, own in drawn if own == name} for name in (*models, "ref")} == {
-        "clean": {"model-0"},
-        "demo": {"model-1"},
-        "lacking": {"model-2"},
+        "clean": {"model-2"},
+        "demo": {"model-0"},
+        "lacking": {"model-1"},
         "ref": {"ref"},
     }
-    assert re.findall(r'<th role="rowheader" scope="row" class="id (model-\d)"><a[^>]*>demo<', text) == ["model-1"]
+    assert re.findall(r'<th role="rowheader" scope="row" class="id (model-\d)"><a[^>]*>demo<', text) == ["model-0"]
     assert fe.Leaderboard.from_dict(board.to_dict()).places == board.places

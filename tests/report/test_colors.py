@@ -16,8 +16,12 @@ CASES = {
     "two sets": (["gen", "ref"], {"gen": "gen", "ref": "ref"}),
     "two sets without a reference": (["new", "old"], {"new": "gen", "old": "ref"}),
     "the reference first": (["ref", "new"], {"ref": "ref", "new": "gen"}),
-    "models in any order": (["b", "a", "ref"], {"b": "model-1", "a": "model-0", "ref": "ref"}),
-    "models without a reference": (["b", "a", "c"], {"a": "model-0", "b": "model-1", "c": "model-2"}),
+    "models": (["b", "a", "ref"], {"b": "model-0", "a": "model-1", "ref": "ref"}),
+    "models, one of them added": (
+        ["b", "a", "ref", "A"],
+        {"b": "model-0", "a": "model-1", "ref": "ref", "A": "model-2"},
+    ),
+    "models without a reference": (["b", "a", "c"], {"b": "model-0", "a": "model-1", "c": "model-2"}),
     "more models than colors": ([*"abcdefghi", "ref"], dict.fromkeys("abcdefghi", "gen") | {"ref": "ref"}),
 }
 

@@ -223,7 +223,8 @@ def test_a_kind_that_lost_more_than_its_margin_is_worse_and_chance_is_not():
 def test_the_headline_answers_three_questions(black):
     sentences = black.by_id.sentences
     assert {"changed", "broken", "worse"} <= {*sentences} and next(iter(sentences)) == "verdict"
-    assert values(sentences["broken"]).startswith("6 6") and "black" in sentences["broken"]
+    assert values(sentences["verdict"]) == "6 60 6" and "black" in sentences["verdict"]
+    assert values(sentences["broken"]).endswith(" 3") and "black" not in sentences["broken"]
     assert black.by_id.worse == [] and all(sentences[key] in black.headline for key in ("changed", "broken"))
 
 
@@ -269,7 +270,9 @@ def test_the_page_shows_broken_pairs_first_and_has_each_anchor_once(black, tmp_p
     page = re.sub(r"(?s)<script.*?</script>", "", (tmp_path / "a.html").read_text())
     anchors = re.findall(r'\sid="([^"]+)"', page)
     assert len(anchors) == len(set(anchors))
-    assert page.index(">Broken pairs<") < page.index(">Is anything worse?<") < page.index(">Kinds in both runs<")
+    assert (
+        page.index(">Broken pairs<") < page.index(">Is anything worse?<") < page.index("<summary>Kinds and directions")
+    )
     assert page.index(">Broken pairs<") < page.index('<svg class="map'), "the largest difference is seen first"
     assert all(f">{name}<" in page for name in BLACK)
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
@@ -140,10 +141,10 @@ def gate(
             history.refuse_latest(gen, extraction, run)
     output = output_folder("gate", "verdict", sources, out, force)
     check_comment(comment, mark("verdict", output.job), force)
+    began, old = perf_counter(), baseline if len(baseline) > 1 else baseline[0]
     with work.running() as run:
-        old = baseline if len(baseline) > 1 else baseline[0]
         verdict = fe.gate(gen, old, ref, limits, anchor=anchor, train=train, first=first, extractor=extraction, run=run)
-    notes = _emit(verdict, output, as_json=as_json)
+    notes = _emit(verdict, output, perf_counter() - began, as_json=as_json)
     _write_comment(verdict.marked(output.job), comment, force)
     if history is not None:
         made = history.promote(verdict, gen, reason=reason, extractor=extraction)
@@ -224,11 +225,11 @@ def _write_comment(verdict: Verdict, path: Path | None, force: bool) -> None:
         write_comment(path, *comment(verdict, {}, path.stem), verdict.mark, force)
 
 
-def _emit(verdict: Verdict, output: TerminalOutput | None, *, as_json: bool) -> TextIO:
-    """Print and write the verdict, also for GitHub; return the stream that takes further notes."""
+def _emit(verdict: Verdict, output: TerminalOutput | None, seconds: float, *, as_json: bool) -> TextIO:
+    """Print and write the verdict and how long it took, also for GitHub; return the stream of further notes."""
     from finc_eval.gates.pipelines import annotation_lines, junit_xml, tell_github
 
-    emit(verdict, output, as_json, {".xml": junit_xml(verdict)})
+    emit(verdict, output, as_json, {".xml": junit_xml(verdict, seconds)})
     tell_github(verdict, os.environ)
     notes = sys.stderr if as_json else sys.stdout
     if os.environ.get("GITHUB_ACTIONS") == "true":

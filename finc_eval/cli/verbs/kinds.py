@@ -1,4 +1,4 @@
-"""`finc-eval kinds`: sets divided into kinds whose shares add up."""
+"""`finc-eval compare kinds`: sets divided into kinds whose shares add up."""
 
 from __future__ import annotations
 

@@ -27,10 +27,12 @@ from finc_eval.comparison.pages.directions import (
 from finc_eval.comparison.pages.facts import METHOD_NAMES, kernel_facts, stability
 from finc_eval.comparison.pages.figures import course_svg, spectrum_svg
 from finc_eval.comparison.pages.looks import seen_first
-from finc_eval.comparison.pages.said import as_said, course_tables, findings_table
+from finc_eval.comparison.pages.said import as_said as as_said
+from finc_eval.comparison.pages.said import course_tables, findings_table
 from finc_eval.comparison.result import SHOWN_COPIES, Comparison
 from finc_eval.core.words import SET_NAMES, join_words, one_line, percent, plural
 from finc_eval.embeddings.set_info import titles_of
+from finc_eval.gallery.pictured import Gallery
 from finc_eval.naming.evidence import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.kind import Kind
@@ -56,6 +58,8 @@ ROLES: tuple[tuple[Role, str, str], ...] = (
 )
 """The roles of directions, each with a heading and its meaning."""
 
+KINDS_TITLE = f"Kinds that differ ({UNDER.strip()} under a heading)"
+
 LABELS = {"gen": "Gen", "ref": "Ref"}  # short titles of the sets in tables of text
 
 
@@ -64,32 +68,18 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     comparison = as_said(comparison)
     spectrum, names = comparison.spectrum, titles(comparison)
     shown: dict[str, str] = dict(zip(SET_NAMES, names, strict=True))
-    alone, values = drifts(comparison), value_tables(comparison.by, shown)
-    table, cards = kinds_on_page(
-        comparison.kinds,
-        comparison.headings,
-        shown,
-        comparison.shown,
-        _too,
-        lambda scale: _after_kinds(comparison, alone, names, scale),
-        [end for direction in alone for end in (direction.share_gen_interval[1], direction.share_ref_interval[1])],
-        nothing="No kind of samples is significantly more or less frequent in one of the sets.",
-    )
-    gallery = comparison.gallery_of(samples)
+    values, gallery = value_tables(comparison.by, shown), comparison.gallery_of(samples)
     return render(
         comparison,
         outline(comparison),
         gallery,
         "comparison/pages/comparison.html",
-        table=table,
-        map=map_on_page(comparison.map, comparison.kinds, shown, PAIR, gallery.pictures),
-        seen=seen_first(comparison, names),
+        **first_screen(comparison, gallery),
         of_pairs=_sections("pairs", id_tables(comparison.by_id, shown)),
         sections=[*_said(comparison), *_sections("values", values)],
-        cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
-        lead=" ".join(details(comparison).values()),
+        lead="" if comparison.by_id else " ".join(details(comparison).values()),
         captions=comparison.captions,
         prompt_tables=[*mix_tables(comparison.kinds, shown), *prompt_tables(comparison.prompts, shown)],
         tests=tests_in_words(comparison),
@@ -101,6 +91,29 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         shown_copies=SHOWN_COPIES,
         set_names=SET_NAMES,
     )
+
+
+def first_screen(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
+    """Return what a page shows first of a comparison, by name: the list of kinds, their cards, the map and looks."""
+    names = titles(comparison)
+    shown: dict[str, str] = dict(zip(SET_NAMES, names, strict=True))
+    alone = drifts(comparison)
+    table, cards = kinds_on_page(
+        comparison.kinds,
+        comparison.headings,
+        shown,
+        comparison.shown,
+        _too,
+        lambda scale: _after_kinds(comparison, alone, names, scale),
+        [end for direction in alone for end in (direction.share_gen_interval[1], direction.share_ref_interval[1])],
+        nothing="No kind of samples is significantly more or less frequent in one of the sets.",
+    )
+    return {
+        "table": table,
+        "cards_of_kinds": cards,
+        "map": map_on_page(comparison.map, comparison.kinds, shown, PAIR, gallery.pictures),
+        "seen": seen_first(comparison, names),
+    }
 
 
 def _sections(name: str, tables: Sequence[TextTable]) -> list[Section]:
@@ -261,8 +274,7 @@ def outline(comparison: Comparison) -> Outline:
 
 
 def _tables(comparison: Comparison) -> list[TextTable]:
-    title = f"Kinds that differ ({UNDER.strip()} under a heading)"
-    found = kind_tables(title, comparison.kinds, comparison.headings, LABELS, _too)
+    found = kind_tables(KINDS_TITLE, comparison.kinds, comparison.headings, LABELS, _too)
     directions = _in_order(significant(comparison.directions, ALPHA))
     if not directions:
         return found

@@ -20,11 +20,14 @@ from finc_eval.partitions.kind import Kind
 from finc_eval.prompts.result import Word
 from finc_eval.report.cards import CardView, Grid, Seen
 from finc_eval.report.colors import PAIR
-from finc_eval.report.drawings import heat_map
+from finc_eval.report.drawings import heat_map, spread
 from finc_eval.report.formats import p_value
 
 WHERE = "A frame marks the window of the middle square, which the network sees, that shows it most."
 """Legend of pictures with heat maps."""
+
+STEPS = "The small drawing: each step has as many samples of both sets together; a set that is higher has more there. "
+"""Legend of the drawing of how the trait of a look is spread."""
 
 LOOKS = ("look", "repeat", "column", "part", "sets", "drift")  # findings whose pictures stand first
 
@@ -85,9 +88,18 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
             if look.examples.get(label)
         ),
         PAIR.get(look.more_in, "other"),
-        f"{why}p = {p_value(look.p_value)}, adjusted for all looks",
+        f"{why}{STEPS * bool(look.spread)}p = {p_value(look.p_value)}, adjusted for all looks",
         look.name,
+        _spread(look, titles),
     )
+
+
+def _spread(look: Look, titles: Mapping[str, str]) -> Markup | str:
+    """Draw how the trait of a look is spread in both sets; "" where that is not known."""
+    if look.spread is None:
+        return ""
+    shares = {PAIR[label]: (titles[label], look.spread.shares[label]) for label in ("gen", "ref")}
+    return spread(f"How {look.trait} is spread in both sets", shares, look.trait)
 
 
 def _drift(finding: Finding, titles: Mapping[str, str], shown: int) -> Seen:

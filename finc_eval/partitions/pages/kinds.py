@@ -52,9 +52,9 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
         *mixes,
         Section("settings", "Settings and data", facts=facts),
     ]
-    gallery = result.gallery_of(samples)
-    drawn = map_on_page(result.map, result.kinds, titles, inks_of(titles), gallery.pictures)
-    return render(result, outline(result), gallery, forest=table, map=drawn, sections=sections)
+    gallery, colors = result.gallery_of(samples), inks_of(titles)
+    drawn = map_on_page(result.map, result.kinds, titles, colors, gallery.pictures)
+    return render(result, outline(result), gallery, forest=table, map=drawn, sections=sections, colors=colors)
 
 
 def outline(result: Kinds) -> Outline:

@@ -20,7 +20,7 @@ LINE_BEGINS = re.compile(r"^(\d*)([-+=.)])")  # beginnings that make a list or a
 
 
 def markdown(outline: Outline, made: Made, mark: str) -> str:
-    """Return a result as Markdown: the headline, the warnings, the tables, and how it was made.
+    """Return a result as Markdown: the headline, the warnings, the tables, their details, and how it was made.
 
     Rows that do not fit into 900 KiB are left out, and counted.
     """
@@ -28,11 +28,11 @@ def markdown(outline: Outline, made: Made, mark: str) -> str:
         f"<!-- finc-eval: {mark} -->",
         f"## {escape(outline.title)}",
         paragraph(outline.headline),
-        *[paragraph(text) for text in outline.details[:MAX_SENTENCES]],
         *_write_list("Before you trust the numbers", outline.warnings),
     ]
     signatures = "\n".join(one_line(str(signature)) for signature in [*outline.signatures][:MAX_SENTENCES])
     tail = [
+        *[paragraph(text) for text in outline.details[:MAX_SENTENCES]],
         "### How this was made",
         f"{escape(outline.kind).capitalize()}. Made by finc-eval.",
         _code(made.command),
