@@ -27,6 +27,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.same_ids.pairs import Aligned
 from finc_eval.same_ids.result import OTHER_PICTURES
 from finc_eval.same_ids.run_names import EXCHANGED_IDS, ONE_PICTURE_NAME
+from finc_eval.same_ids.run_names import MOST as MOST_OF_RUN
 from finc_eval.same_ids.seen import ANOTHER, GRAY_WORDS, OTHER_ID, TURNED_GRAY
 from finc_eval.same_ids.verdict import RunVerdict
 from finc_eval.same_ids.worse import Margin, MovedLook, causes_among
@@ -123,7 +124,7 @@ def _of_margin(margin: Margin) -> Finding:
 
 
 def _of_pairs(pairs: Aligned, judged: RunVerdict, known: KnownOfPairs) -> Finding:
-    """Return what the broken pairs are: what they have in common, or else what most of them show."""
+    """Return what the broken pairs are: what they have in common, or else what nearly all of them show."""
     share = float(judged.broken.mean())
     ids = tuple(str(name) for name in pairs.ids[judged.broken][:SHOWN_IDS])
     vague = judged.broken & np.isin(judged.causes, VAGUE)
@@ -136,8 +137,11 @@ def _of_pairs(pairs: Aligned, judged: RunVerdict, known: KnownOfPairs) -> Findin
             explains=(OTHER_PICTURES,), is_worse=True,
         )  # fmt: skip
     count = f"{int(judged.broken.sum()):,} of {plural(len(judged.broken), 'pair')}"
-    cause = Counter(judged.causes[judged.broken].tolist()).most_common(1)[0][0] or OTHER_PICTURES
+    (usual, times), *_ = Counter(judged.causes[judged.broken].tolist()).most_common(1)
+    cause = usual or OTHER_PICTURES
     called = GRAY_WORDS if cause == TURNED_GRAY else OTHER_PICTURES if cause in VAGUE else cause
+    if times < MOST_OF_RUN * judged.broken.sum():  # the share is of all broken pairs, and not of this cause
+        called = "broken in several ways"
     name = judged.run if is_rule and cause not in judged.run else called
     return Finding(name, "pair", False, share, 0.0, None, text=judged.run or count, ids=ids, is_worse=True)
 

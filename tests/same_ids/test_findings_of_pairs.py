@@ -119,6 +119,17 @@ def test_what_is_true_of_all_pairs_comes_before_a_single_pair():
     assert found.findings[0].kind == "look" and found.findings[-1].name == "black"
 
 
+@pytest.mark.parametrize(("noise", "name"), [(0, "black"), (6, "broken in several ways")])
+def test_the_share_of_all_broken_pairs_has_the_name_of_a_cause_only_if_nearly_all_have_it(noise, name):
+    rows, _ = drawn((0, 1, 2, 3))
+    pictures = IMAGES[rows].copy()
+    pictures[:7] = 0
+    pictures[20 : 20 + noise] = np.random.default_rng(0).integers(0, 256, pictures[20 : 20 + noise].shape)
+    found = fe.compare(run_of(rows, pictures=pictures), run_of(rows), pairs="id", features=20, modes=1).by_id
+    first = found.of_pairs
+    assert first.name == name and first.share_gen == pytest.approx((7 + noise) / len(rows))
+
+
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.long] * (seed > 0)) for seed in range(4)])
 def test_pairs_that_are_broken_at_random_have_no_name(seed):
     rng = np.random.default_rng(seed)
