@@ -58,11 +58,13 @@ def write_classes(
     labels: Sequence[str] | None,
     force: bool,
     as_json: bool,
+    *,
+    are_own: bool = False,
 ) -> None:
     """Write id, nearest class, distance and matching scores of samples, unless the file has other samples or classes.
 
     The class is empty if all distances are infinite. How many samples are of each class is printed and, with their
-    labels, how well the classes are distinguished.
+    labels, how well the classes are distinguished; `are_own` if the models were fitted to these samples.
     """
 
     def lines() -> Iterator[Sequence[str]]:
@@ -83,7 +85,7 @@ def write_classes(
     quality = None if labels is None or strange else fe.kahm.classification_quality(values, names, labels)
     if as_json:
         summary = {"path": str(out), "n": len(values), "classes": counts, "undefined": int(undefined.sum())}
-        print_json({**summary, "quality": None if quality is None else plain(quality)})
+        print_json({**summary, "are_own": are_own, "quality": None if quality is None else plain(quality)})
         return
     aucs = [None] * len(names) if quality is None else quality.aucs
     rows = [
@@ -92,7 +94,8 @@ def write_classes(
     ]
     print_listing(f"Classes of {plural(len(values), 'sample')}", ["class", "samples", "AUC"], rows, names=["class"])
     if quality is not None:
-        print(f"accuracy {quality.accuracy:.4f}")
+        of_fit = " on the samples that the models were fitted to: pass others to see that of new samples"
+        print(f"accuracy {quality.accuracy:.4f}{of_fit * are_own}")
     if strange:
         print(f"no accuracy: the models have no class {strange[0]!r}, which samples are labeled with")
     if undefined.any():

@@ -77,6 +77,15 @@ def test_samples_without_labels_are_classified_and_not_judged(sets, models, tmp_
     assert "accuracy" not in told and len(rows_of(tmp_path / "c.csv")) == 20
 
 
+@pytest.mark.parametrize(("samples", "are_own"), [("train", True), ("test", False)])
+def test_an_accuracy_of_the_samples_of_the_models_is_called_that(sets, models, tmp_path, samples, are_own):
+    for verb in (("classify", "--models", models), ("federate", "--party", f"a={models}")):
+        told = done(verb[0], sets / f"{samples}.npz", *verb[1:], "--out", tmp_path / "c.csv", "--force")
+        assert ("on the samples that the models were fitted to" in told) is are_own
+    told = done("classify", sets / f"{samples}.npz", "--models", models, "--out", tmp_path / "c.csv", "--json")
+    assert json.loads(told)["are_own"] is are_own
+
+
 def test_a_label_that_no_model_has_is_told_in_place_of_an_accuracy(sets, models, tmp_path):
     with np.load(sets / "test.npz") as file:
         np.savez(tmp_path / "other.npz", embeddings=file["embeddings"], labels=np.where(file["labels"] == 0, 9, 1))

@@ -116,7 +116,7 @@ def classify(
 
     The file has one row per sample: its id; the class of the nearest model; distance, to that model; and the matching
     score of each class, which ranks classes and is not a probability. Where the samples have labels, accuracy and the
-    AUC of each score are printed.
+    AUC of each score are printed, and whether the models were fitted to these samples.
     """
     check_given([samples, models], extraction.extractor)
     check_suffix(out, ".csv")
@@ -125,7 +125,9 @@ def classify(
         embeddings = _open_embedded({"samples": samples}, extraction, run, [fitted.space])["samples"]
         values = fitted.distances(embeddings).values
     known = embeddings.column(label) if label in embeddings.columns else None
-    write_classes(out, embeddings.ids_between(0, embeddings.n), fitted.classes, values, known, force, as_json)
+    ids = embeddings.ids_between(0, embeddings.n)
+    are_own = embeddings.digest == fitted.source
+    write_classes(out, ids, fitted.classes, values, known, force, as_json, are_own=are_own)
 
 
 @kahm.command()
@@ -282,8 +284,8 @@ def federate(
                     [fe.kahm.federated.local_distances(machine, queries) for machine in fitted]
                 )
                 known = queries.column("label") if "label" in queries.columns else None
-                ids = queries.ids_between(0, queries.n)
-                write_classes(table, ids, distances.classes, distances.values, known, force, as_json)
+                ids, are_own = queries.ids_between(0, queries.n), queries.digest in {one.source for one in fitted}
+                write_classes(table, ids, distances.classes, distances.values, known, force, as_json, are_own=are_own)
             case _:
                 raise UsageError(
                     "these options make no step of federated classification: pass SAMPLES with --party "
