@@ -20,6 +20,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
+from finc_eval.core.words import plural
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, normal_quantile
 from finc_eval.private.dp.fitting import check_fit
 from finc_eval.private.dp.gaussian_mechanism import class_indices
@@ -100,8 +101,18 @@ class Utility(Document):
     def _summary(self) -> str:
         return f"{self.synthetic} synthetic records measured on {self.records} private ones, not private"
 
-    def _frame_rows(self) -> Sequence[object]:
-        return self.classifiers or self.marginals
+    def _frame_rows(self) -> list[dict[str, object]]:
+        """Return the difference of each classifier, with its interval, and the distance of each size of marginals."""
+        classifiers: list[dict[str, object]] = [
+            {"name": each.classifier, "value": each.difference, "interval": each.interval, "private": each.private}
+            for each in self.classifiers
+        ]
+        marginals = [
+            {"name": f"{plural(each.columns, 'column')} together", "value": each.synthetic}
+            | {"resampled": each.resampled, "independent": each.independent}
+            for each in self.marginals
+        ]
+        return [*classifiers, *marginals]
 
 
 def table_utility(
