@@ -170,7 +170,7 @@ def _taking_sets(parser: Any) -> Any:
         if rest and (len(rest) != len(SETS) or {*SETS} & values.keys()):
             raise UsageError(
                 f"two sets are compared, got {' '.join(rest)}: write generated/ real/, or --gen generated/ --ref "
-                "real/; the verb kinds takes more sets, as NAME=PATH"
+                "real/; compare kinds takes more sets, as NAME=PATH"
             )
         return {**values, **dict(zip(SETS, rest, strict=False))}, [], order
 

@@ -101,11 +101,14 @@ class Held:
         """Return the samples without which another finding is looked at.
 
         Where another kind came in the place of this kind, samples of both are left out. A look may be of what came: of
-        the set that has less of this kind, what was asked for is left in.
+        the set that has less of this kind, what was asked for is left in. Words that both sets have as often bring no
+        look of which less than half is of this kind.
         """
-        if self.asked is None:
+        is_kind, own = other.finding.kind == "kind", self.own_set
+        has_little = (other.members[own] & self.members[own]).sum() < MOST * other.members[own].sum()
+        if self.asked is None or (not is_kind and has_little and self.asked_p > ALPHA):
             return self.members
-        labels = SETS if other.finding.kind == "kind" else (self.own_set,)
+        labels = SETS if is_kind else (own,)
         return {label: mask | (self.asked[label] & (label in labels)) for label, mask in self.members.items()}
 
 
@@ -288,16 +291,12 @@ def _follow_kinds(held: Sequence[Held], cause: list[int | None]) -> None:
 
     What sevens became has the look of ones: it follows from the word.
     """
-    brought = [
-        i for i, root in enumerate(cause) if root is not None and held[root].finding.kind in ("kind", "words")
-        and held[i].finding.kind == "kind"
-    ]  # fmt: skip
+    roots = [None if root is None else held[root].finding.kind for root in cause]
+    brought = [i for i, root in enumerate(roots) if root in ("kind", "words") and held[i].finding.kind == "kind"]
     for j, look in enumerate(held):
         if cause[j] is None and look.is_part and look.finding.kind == "look":
             found = [(i, _left(held[i].members, look.members)) for i in brought]
-            firm = [
-                i for i, (_, explains) in found if explains and not _left(look.members, held[i].members)[1]
-            ]  # fmt: skip
+            firm = [i for i, (_, explains) in found if explains and not _left(look.members, held[i].members)[1]]
             cause[j] = min(firm, key=lambda i: dict(found)[i][0]) if firm else None
 
 

@@ -284,12 +284,12 @@ def _failed(result: Verdict) -> list[TextTable]:
         if not names:
             continue
         cells = [*_cells(result, broken[names[0]], broken[names[0]] in pictured)[:-1], broken[names[0]].note]
+        what = words.partition(" (")[0]  # the headline has the numbers
         if left.pop(names[0], None) is None:  # it measures the cause in an earlier row
-            cells[2:] = [*["–"] * len(cells[2:-1]), ""]
+            cells[2:], what = [*["–"] * len(cells[2:-1]), ""], words
         others = [left.pop(name) for name in names if name in left]
         limit = cells[0] if isinstance(cells[0], Cell) else Cell(cells[0])
         limit = limit._replace(small=f"and {len(others)} more" * bool(others))
-        what = words.partition(" (")[0]  # the headline has the numbers
         first.append([what, limit, *cells[1:]])
         more += [[*_cells(result, other, other in pictured)[:-1], what] for other in others]
     has_notes = any(row[-1] for row in first)

@@ -108,6 +108,11 @@ def say_missing(name: str, scores: SampleScores, rows: Integers, samples: Embedd
         scored = len(np.unique(rows[(rows >= 0) & np.isfinite(values)]))
         if scored < samples.n:
             by_count.setdefault(samples.n - scored, []).append(judge)
+    if unnamed := by_count.pop(samples.n, []):
+        yield (
+            f"scores of {name} by {join_words(unnamed)} name no sample of it: they are ranked, and nothing is said of "
+            "them by kind"
+        )
     for count, judges in by_count.items():
         yield f"{plural(count, 'sample')} of {samples.n:,} of {name} {_have(count)} no score by {join_words(judges)}"
 

@@ -56,11 +56,12 @@ class MarginPlan(Record):
     def sentence(self) -> str:
         """Sentence on what decides the order of the two models."""
         order = f"the order of {self.first} and {self.second} by {self.judge}"
+        each = " for each model" if self.unit == "labels" else ""
         if self.more is None:
             return f"No number of {self.unit} that anybody collects decides {order}."
         if self.more == 0:
-            return f"The {plural(self.have, self.unit[:-1])} at hand decide {order} in 80 % of draws."
-        return f"With {plural(self.more, f'more {self.unit[:-1]}')}, {order} is decided in 80 % of draws."
+            return f"The {plural(self.have, self.unit[:-1])}{each} at hand decide {order} in 80 % of draws."
+        return f"With {plural(self.more, f'more {self.unit[:-1]}')}{each}, {order} is decided in 80 % of draws."
 
 
 def reach(models: int) -> float:

@@ -365,7 +365,8 @@ def _add_labels(made: JudgmentResults, judged: Judgments, key: str, label: str, 
     named = [(name, _plain(text)) for name, text in zip(("version", "people"), versions, strict=True) if text]
     signature = Signature(_plain(key), (*fields, *named))
     made.columns.append(Column(key, title, better, signature, (-inf, inf), estimates, {}, reasons))
-    made.notes += [f"{name} is not ranked by {key}: {reason}" for name, reason in reasons.items()]
+    # Labels of one model rank nobody, which `say_alone` says with the same reasons.
+    made.notes += [f"{name} is not ranked by {key}: {reason}" for name, reason in reasons.items() if len(labeled) != 1]
     if means is not None:
         made.corrected[key] = means
         made.remarks.append(say_correction(means, label, judge, better == (judge not in judged.lower)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import permutations
+from math import inf
 
 from finc_eval.core.words import figure, join_words, percent, plural, points, quote
 from finc_eval.judges.covariates import SIDE, CovariateEffect
@@ -100,7 +101,7 @@ def _covariate_sentence(covariate: CovariateEffect) -> str:
 
 
 def judge_details(board: Leaderboard) -> list[str]:
-    """Return what to know of votes and scores: directions, how few votes decide, and what disagrees."""
+    """Return what to know of votes and scores: how few votes decide, what disagrees, and where a judge prefers."""
     found = []
     if board.upset is not None:
         upset = board.upset
@@ -113,8 +114,12 @@ def judge_details(board: Leaderboard) -> list[str]:
     found += [at_equal(board)] * bool(at_equal(board)) + [
         _covariate_sentence(covariate) for covariate in board.covariates
     ]
-    planned = [margin.sentence for margin in board.plan]
-    return [*found, *contradictions(board), *(part_sentence(board, part) for part in board.parts), *planned]
+    return [*found, *contradictions(board), *(part_sentence(board, part) for part in board.parts)]
+
+
+def plan_sentences(board: Leaderboard) -> list[str]:
+    """Return what decides the order of neighbors, the fewest prompts, votes or labels first."""
+    return [plan.sentence for plan in sorted(board.plan, key=lambda plan: inf if plan.more is None else plan.more)]
 
 
 def part_sentence(board: Leaderboard, part: JudgedPart) -> str:
@@ -233,8 +238,8 @@ def _plan_table(board: Leaderboard) -> TextTable:
     ]
     legend = (
         "What decides each margin in 80 % of repetitions, among all pairs of the board: prompts or votes of "
-        "the same mix, labels of more of the prompts, or samples of each prompt at hand. “Detectable” is the margin "
-        "that the data at hand decides in 80 %."
+        "the same mix, labels of so many prompts of each model, or samples of each prompt at hand. “Detectable” is the "
+        "margin that the data at hand decides in 80 %."
     )
     return TextTable("What decides the margins", columns, rows, legend=legend)
 

@@ -24,7 +24,7 @@ from finc_eval.leaderboards.board_table import (
     written,
 )
 from finc_eval.leaderboards.columns import SHARES
-from finc_eval.leaderboards.judged_page import first_by_judges, judge_details, judge_tables
+from finc_eval.leaderboards.judged_page import first_by_judges, judge_details, judge_tables, plan_sentences
 from finc_eval.leaderboards.pictures import add_findings, as_shown
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, run_label
@@ -71,15 +71,14 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         pairs=_pairs_table(board, names),
         profiles=[_profile(board, row) for row in board.rows],
         names=names,
-        maps=maps_of_models(board.places, board.kinds, [row.name for row in board.rows][:12], names),
-        # 12: models of a page that have a map each.
+        maps=maps_of_models(board.places, board.kinds, [row.name for row in board.rows][:12], names),  # 12: most maps
         groups=[how_sure(board), *group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         values=_value_tables(board),
         findings=findings_table(board),
         seen=fault_cards(board),
         judged=list(judge_tables(board)),
-        judgments=judge_details(board),
+        judgments=[*judge_details(board), *plan_sentences(board)],
         colors=colors_of(board),
         panel=panel_sentences(board),
         criteria=[(criterion.key, _about(criterion)) for criterion in board.criteria],
@@ -132,6 +131,7 @@ def outline(board: Leaderboard) -> Outline:
             *_value_tables(board),
         ],
         details=[
+            *plan_sentences(board),
             how_sure(board),
             *group_sentences(board),
             *disagreement_sentences(board),

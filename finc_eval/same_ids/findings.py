@@ -27,6 +27,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.same_ids.pairs import Aligned
 from finc_eval.same_ids.result import OTHER_PICTURES
 from finc_eval.same_ids.run_names import EXCHANGED_IDS, ONE_PICTURE_NAME
+from finc_eval.same_ids.run_names import MOST as MOST_OF_RUN
 from finc_eval.same_ids.seen import ANOTHER, GRAY_WORDS, OTHER_ID, TURNED_GRAY
 from finc_eval.same_ids.verdict import RunVerdict
 from finc_eval.same_ids.worse import Margin, MovedLook, causes_among
@@ -124,7 +125,7 @@ def _of_margin(margin: Margin) -> Finding:
 
 
 def _of_pairs(pairs: Aligned, judged: RunVerdict, known: KnownOfPairs) -> Finding:
-    """Return what the broken pairs are: what they have in common, or else what most of them show."""
+    """Return what the broken pairs are: what they have in common, or else what nearly all of them show."""
     share = float(judged.broken.mean())
     ids = tuple(str(name) for name in pairs.ids[judged.broken][:SHOWN_IDS])
     vague = judged.broken & np.isin(judged.causes, VAGUE)

@@ -92,6 +92,10 @@ SHARED = {  # findings as their kind, samples and what was asked; the place of t
         ],
         [1, None],
     ),
+    "what marks a word of which its kind finds a third": (
+        [("look", (range(110), range(400, 404))), ("kind", (range(39), range(4)), (range(144), range(144)))],
+        [None, 0],
+    ),
     "lost half and new half of a prompt": (
         [("kind", (range(5), range(120)), (range(120), range(120))), ("kind", (range(5, 240), range(120, 240)))],
         [None, 0],

@@ -83,18 +83,18 @@ def test_a_summary_stays_within_its_size_and_counts_what_it_leaves_out(passed):
 
 
 def test_what_failed_has_a_row_for_each_cause_with_further_limits_folded_below(passed):
-    """A limit that broke for two causes measures the first."""
+    """A limit that broke for two causes measures the first; the row of the second has its numbers in its text."""
     broken = with_verdicts(passed, *["regressed"] * 5, "held")
     *names, alone = (limit.name for limit in broken.limits[:5])
-    dark = ReleaseFinding("dark", "look", False, 0.2, 0.0, 0.01, text="20 % is dark", limits=tuple(names))
+    dark = ReleaseFinding("dark", "look", False, 0.2, 0.0, 0.01, text="20 % is dark (before 0 %)", limits=tuple(names))
     others = [
-        replace(dark, name="gray", text="12 % is gray", limits=tuple(names[:1])),
+        replace(dark, name="gray", text="12 % is gray (before 1 %)", limits=tuple(names[:1])),
         replace(dark, name="noise", text="5 % has noise", limits=()),
     ]
     verdict = replace(broken, overall="regression", findings=(dark, *others))
     failed, same, differs = report.outline(verdict).tables
     values = {row["What"].text: row for row in (dict(zip(failed.columns, row, strict=True)) for row in failed.cells)}
-    assert [*values] == ["20 % is dark", "12 % is gray", verdict.limits[4].tell().partition(" (")[0]]
+    assert [*values] == ["20 % is dark", "12 % is gray (before 1 %)", verdict.limits[4].tell().partition(" (")[0]]
     assert [row["Limit"].text for row in values.values()] == [names[0], names[0], alone]
     assert [row["Limit"].small for row in values.values()] == ["and 3 more", "", ""]
     assert [row["Value"].text == "–" for row in values.values()] == [False, True, False]

@@ -164,6 +164,7 @@ def test_labels_of_one_model_alone_give_its_number_and_rank_nobody(tables):
     scores, labels = tables
     results = Judgments.read(scores, None, ["one", "two"], (), labels={"one": labels["one"]}).results(0)
     assert any("of two, it has no labels" in remark and "ranks no model" in remark for remark in results.remarks)
+    assert not any("is not ranked by rating" in note for note in results.notes)  # which would say it again
     criterion, standings = rank_column(results.columns[1], dict.fromkeys(["one", "two"]))
     assert criterion.names == () and criterion.groups == ()
     one, two = standings["one"], standings["two"]

@@ -173,6 +173,13 @@ def test_samples_without_a_score_are_counted():
     whole = scores_of([*"abcde"])
     assert not [*say_missing("m", whole, np.arange(5), samples)]
     assert "names no sample" in next(say_missing("m", whole, np.full(5, -1), samples))
+    # Two files as one, of which the second names its samples otherwise: its scores count all the same.
+    two = replace(whole, judges={"judge": np.array([1, 2, 3, 4, np.nan]), "hps": np.array([np.nan] * 4 + [5.0])})
+    rows = np.array([0, 1, 2, 3, -1])
+    assert [*say_missing("m", two, rows, samples)] == [
+        "scores of m by hps name no sample of it: they are ranked, and nothing is said of them by kind",
+        "1 sample of 5 of m has no score by judge",
+    ]
     assert "names no" not in next(say_missing("m", whole, np.array([-1, -1, -1, -1, 0]), samples))
 
 

@@ -209,7 +209,7 @@ def test_more_units_leave_what_they_do_not_shrink(fixed, most, needed):
             <= 0.1
             < distance * np.sqrt(0.008 * 50 / (needed - 1) + fixed)
         )
-    assert ("more labels, the order of a and b" in found.sentence) == (needed is not None)
+    assert ("more labels for each model, the order of a and b" in found.sentence) == (needed is not None)
 
 
 def test_a_plan_of_what_is_at_hand_asks_for_no_more():

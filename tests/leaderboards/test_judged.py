@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import finc_eval as fe
+from finc_eval import report
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.leaderboards.board import measure_models, read_judged
@@ -143,6 +144,8 @@ def test_plans_are_made_on_request_and_say_more_prompts_for_smaller_margins(boar
     assert [(one.first, one.second) for one in by_votes] == [("two", "three"), ("three", "one")]
     for one in board.plan:
         assert one.needed == pytest.approx(one.have * (one.detectable / one.margin) ** 2, abs=1.5)
+    first, *_ = report.outline(board).details  # who asks for a plan reads it first: the cheapest decision
+    assert first == min(board.plan, key=lambda one: one.needed - one.have).sentence
     assert judge(votes=votes(1, {"one": 0.0, "two": 0.0})).plan == ()
 
 

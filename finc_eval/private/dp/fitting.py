@@ -19,6 +19,7 @@ def check_fit(
     most: float,
     becomes: str,
     of_missing: Mapping[str, str] | None = None,
+    whose: str = "",
 ) -> None:
     """Warn of values that do not fit the description, by column; refuse above a share of the records.
 
@@ -28,6 +29,7 @@ def check_fit(
         most: largest share of the records whose value of a column may be undescribed; with 0, none may.
         becomes: what happens to such a value, such as "count as nothing".
         of_missing: setting that gives what is missing a level, such as "missing = true", for each column that has none.
+        whose: whose values they are, such as "synthetic"; default: those of the only data.
 
     Raises:
         DataError: more values of a column are undescribed.
@@ -36,7 +38,7 @@ def check_fit(
     if not undescribed:
         return
     told = [
-        f"{records - count:,} of {records:,} values of {name} fit, and {count:,} "
+        f"{records - count:,} of {records:,} {f'{whose} values'.lstrip()} of {name} fit, and {count:,} "
         f"{'is' if count == 1 else 'are'} not described, such as {_examples(misfits[name])}"
         for name, count in undescribed.items()
     ]

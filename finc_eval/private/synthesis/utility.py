@@ -11,6 +11,7 @@ from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.errors import DataError, UsageError, check_seed
@@ -21,8 +22,9 @@ from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import plural
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, normal_quantile
+from finc_eval.private.dp.fitting import check_fit
 from finc_eval.private.dp.gaussian_mechanism import class_indices
-from finc_eval.private.dp.public_values import column_arrays
+from finc_eval.private.dp.public_values import column_array, column_arrays, count_texts
 from finc_eval.private.synthesis.marginals import Levels, marginal_distance
 from finc_eval.private.synthesis.tabular import Table
 
@@ -80,7 +82,7 @@ class Utility(Document):
     Attributes:
         records: number of private records.
         synthetic: number of synthetic records.
-        classes: names of the classes; empty without a label.
+        classes: names of the classes that private records have; empty without a label.
         trained: number of records that each classifier was trained on.
         marginals: distances of marginals of 1, 2 and 3 columns, the label among them; empty for images.
         classifiers: classifiers of the label; empty without one.
@@ -144,7 +146,7 @@ def table_utility(
         ([0.0, 0.0], 1.0)
     """
     progress, seed = Run.of(run).progress, check_seed(seed)
-    (x, known), (made, drawn) = (table.encoded(column_arrays(values)) for values in (private, synthetic))
+    (x, known), (made, drawn) = (_encoded(table, *given) for given in (("private", private), ("synthetic", synthetic)))
     levels, made_levels = (
         table.level_indices(rows).numpy() if labels is None else np.c_[table.level_indices(rows).numpy(), labels]
         for rows, labels in ((x, known), (made, drawn))
@@ -152,12 +154,12 @@ def table_utility(
     trained_on = _trained(len(x), len(made))
     classifiers: tuple[ClassifierUtility, ...] = ()
     if known is not None and drawn is not None:
-        pairs = (x.numpy(), known.numpy()), (made.numpy(), drawn.numpy())
+        pairs = (x.numpy(), known), (made.numpy(), drawn)
         classifiers = classifiers_utility(*pairs, table.classes, seed=seed, progress=progress)
     return Utility(
         records=len(x),
         synthetic=len(made),
-        classes=table.label.values if table.label else (),
+        classes=_present(table.label.values, known) if table.label and known is not None else (),
         trained=trained_on,
         marginals=_marginals(levels, made_levels, seed, progress),
         classifiers=classifiers,
@@ -205,12 +207,13 @@ def image_utility(
         raise DataError(f"images must have one shape, got {private.shape[1:]} and synthetic {synthetic.shape[1:]}")
     if not classes:
         raise UsageError("images are classified by their labels: pass the list of classes")
-    of_private, of_synthetic = _pixels(private, labels, classes), _pixels(synthetic, synthetic_labels, classes)
-    (x, _), (made, _) = of_private, of_synthetic
+    of_private = _pixels("private", private, labels, classes)
+    of_synthetic = _pixels("synthetic", synthetic, synthetic_labels, classes)
+    (x, known), (made, _) = of_private, of_synthetic
     return Utility(
         records=len(x),
         synthetic=len(made),
-        classes=tuple(classes),
+        classes=_present(classes, known),
         trained=_trained(len(x), len(made)),
         marginals=(),
         classifiers=classifiers_utility(
@@ -220,12 +223,30 @@ def image_utility(
     )
 
 
-def _pixels(images: NDArray[np.uint8], labels: Sequence[object], classes: Sequence[str]) -> Labeled:
+def _encoded(
+    table: Table, whose: str, values: Mapping[str, ArrayLike]
+) -> tuple[torch.Tensor, NDArray[np.int64] | None]:
+    """Return the records of a table, (n, D), and the number of each one's class; warn of values that do not fit."""
+    columns = column_arrays(values)
+    records, labels = table.encoded(columns)
+    fate = "take the usual level, or the nearest"
+    check_fit(table.misfits(columns), len(records), 1, fate, table.of_missing, whose)
+    return records, None if labels is None else labels.numpy()
+
+
+def _present(classes: Sequence[str], places: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return the classes that records have, by the numbers of their classes, (n,)."""
+    return tuple(classes[place] for place in np.unique(places))
+
+
+def _pixels(whose: str, images: NDArray[np.uint8], labels: Sequence[object], classes: Sequence[str]) -> Labeled:
     """Return the pixels of the images of these classes, (n, h·w·c), from 0 to 1, and the number of each one's class."""
     places = class_indices(labels, classes, len(images)).numpy()
     chosen = places >= 0
     if not chosen.any():
         raise DataError(f"no image has a class of {', '.join(classes)}: pass the list of classes that the labels have")
+    others = count_texts(column_array(labels, "labels"), ~chosen)
+    check_fit({"labels": others}, len(images), 1, "are left out, with their images", whose=whose)
     return images[chosen].reshape(int(chosen.sum()), -1) / np.float32(255), places[chosen]
 
 

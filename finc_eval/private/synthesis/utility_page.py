@@ -33,9 +33,7 @@ CLASSIFIERS: dict[str, Callable[[ClassifierUtility], str]] = {
     "Classifier": lambda row: row.classifier,
     "Trained on synthetic": lambda row: percent(row.synthetic, 1),
     "Trained on private": lambda row: percent(row.private, 1),
-    "Difference, points": lambda row: (
-        f"{percent(row.difference, 1)} [{percent(row.interval[0], 1)}, {percent(row.interval[1], 1)}]"
-    ),
+    "Difference, points": lambda row: _difference(row),
 }
 """Columns of the table of classifiers."""
 
@@ -48,10 +46,10 @@ LEGENDS = {
 }
 
 
-def _range(row: ClassifierUtility) -> str:
-    """Return the interval of a difference, in points."""
-    low, high = (100 * end for end in row.interval)
-    return f"[{low:+.1f}, {high:+.1f}]"
+def _difference(row: ClassifierUtility) -> str:
+    """Write the difference of a classifier with its interval, in points."""
+    low, high = map(points, row.interval)
+    return f"{points(row.difference)} [{low}, {high}]"
 
 
 def outline(result: Utility) -> Outline:
@@ -81,9 +79,9 @@ def says(result: Utility) -> dict[str, str]:
         best = max(result.classifiers, key=lambda row: row.private)
         guessed = percent(1 / len(result.classes), 1)
         found["classifiers"] = (
-            f"The {best.classifier} recognizes {percent(best.synthetic, 1)} of the private records after training on "
-            f"synthetic ones, and {percent(best.private, 1)} after training on private ones; the difference is "
-            f"{points(best.difference)} points {_range(best)}. Guessing recognizes {guessed}."
+            f"The {best.classifier} recognizes {percent(best.synthetic, 1)} of the private records of a class, on "
+            f"average, after training on synthetic ones, and {percent(best.private, 1)} after training on private "
+            f"ones. The difference in points is {_difference(best)}. Guessing recognizes {guessed}."
         )
     if result.marginals:
         most = result.marginals[-1]

@@ -159,3 +159,28 @@ def test_images_that_do_not_fit_are_refused():
         fe.privacy.image_utility(images, list("0101"), images, list("0101"), ())
     with pytest.raises(fe.DataError, match="no image has a class of a, b"):
         fe.privacy.image_utility(images, list("0101"), images, list("0101"), ("a", "b"))
+
+
+def test_values_that_do_not_fit_are_said_of_the_table_that_has_them():
+    """Synthetic records of another program may spell a class in another way: then no class is learned."""
+    spelled = PRIVATE | {"ill": np.where(PRIVATE["ill"] == "1", "sick", "0")}
+    with pytest.warns(UserWarning, match="synthetic values of ill fit, and .* not described, such as 'sick'"):
+        fe.privacy.table_utility(PRIVATE, spelled, TABLE)
+    images, labels = np.repeat(np.uint8([0, 200]), 20)[:, None, None] * np.ones((1, 4, 4), np.uint8), ["0", "1"] * 20
+    with pytest.warns(UserWarning, match="38 of 40 private values of labels fit.*'odd'"):
+        fe.privacy.image_utility(images, ["odd"] * 2 + labels[2:], images, labels, ("0", "1"))
+
+
+def test_guessing_is_among_the_classes_that_private_records_have():
+    wider = fe.privacy.Table(TABLE.columns, fe.privacy.Category("ill", ("0", "1", "unknown")))
+    found = fe.privacy.table_utility(PRIVATE, PRIVATE, wider)
+    assert found.classes == ("0", "1") and "Guessing recognizes 50.0 %" in found.says["classifiers"]
+
+
+def test_differences_of_shares_are_in_points_in_the_sentence_and_in_the_table():
+    found = fe.privacy.table_utility(PRIVATE, unrelated(PRIVATE), TABLE)
+    best = max(found.classifiers, key=lambda row: row.private)
+    low, high = (f"{100 * end:.1f}".replace("-", "−") for end in best.interval)
+    assert f"[{low}, {high}]" in found.says["classifiers"] and f"[{low}, {high}]" in found.to_markdown().replace(
+        "\\", ""
+    )
