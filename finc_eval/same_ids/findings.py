@@ -27,7 +27,6 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.same_ids.pairs import Aligned
 from finc_eval.same_ids.result import OTHER_PICTURES
 from finc_eval.same_ids.run_names import EXCHANGED_IDS, ONE_PICTURE_NAME
-from finc_eval.same_ids.run_names import MOST as MOST_OF_RUN
 from finc_eval.same_ids.seen import ANOTHER, GRAY_WORDS, OTHER_ID, TURNED_GRAY
 from finc_eval.same_ids.verdict import RunVerdict
 from finc_eval.same_ids.worse import Margin, MovedLook, causes_among
