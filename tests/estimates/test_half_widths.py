@@ -24,7 +24,9 @@ OTHERS = {
     "gates/evidence.py": "an `Estimate` at any level, and with other numbers of samples",
     "gates/scores.py": NO_INTERVAL + "a margin for the noise of a baseline",
     "gates/shares.py": EXACT + ", with the noise of training",
+    "judges/asked_again.py": NO_INTERVAL + "how much wider few repeats of a judge make an interval",
     "judges/power.py": NO_INTERVAL + "what is detectable",
+    "judges/prediction_powered.py": NO_INTERVAL + "whether a judge orders and scores models as people do",
     "measures/histograms.py": NO_INTERVAL + "the test of NDB in each bin, as published",
     "measures/score.py": "the error behind an interval that is known",
     "memorization/copying.py": "ranks of the ends of a median, which are binomial",
@@ -41,6 +43,7 @@ OTHERS = {
     "private/dp/gaussian_mechanism.py": NO_INTERVAL + "the noise of privacy",
     "private/dp/guarantee.py": NO_INTERVAL + "what an attack can reach",
     "private/reference/gate.py": NO_INTERVAL + "what is detectable, and a first limit",
+    "private/synthesis/utility.py": "paired shares, with half a record more in each outcome",
     "private/reference/mean_distance.py": "an interval whose error depends on the truth, and the law of the noise",
 }
 

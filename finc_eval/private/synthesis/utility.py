@@ -342,8 +342,8 @@ def balanced_difference(
         centers.append(paired.sum() / size)
         variances.append(((paired @ paired + 1) / size - centers[-1] ** 2) / size)
         means.append(paired.mean())
-    half = normal_quantile(DEFAULT_CONFIDENCE) * sqrt(sum(variances)) / len(means)
-    center = float(np.mean(centers))
+    center, error = float(np.mean(centers)), sqrt(sum(variances)) / len(means)
+    half = normal_quantile(DEFAULT_CONFIDENCE) * error
     return float(np.mean(means)), (max(center - half, -1.0), min(center + half, 1.0))
 
 
