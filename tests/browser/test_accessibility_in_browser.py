@@ -29,18 +29,7 @@ NAMELESS = """() => [...document.querySelectorAll('input, select, button, img, s
 
 
 PICTURED = ("comparison", "methods", "spaces", "sweep", "changes", "audit", "kinds", "leaderboard", "verdict")
-OTHERS = (
-    "scores",
-    "night",
-    "course",
-    "trainings",
-    "evaluation",
-    "membership-score",
-    "private-score",
-    "private-comparison",
-    "private-leaderboard",
-    "synthesis",
-)
+OTHERS = tuple(name for name in RESULTS if name not in PICTURED)
 NAMES = (*PICTURED, *OTHERS, "index")
 
 
@@ -64,7 +53,6 @@ def pages(squares, of_squares, quick_audits, documents, tmp_path_factory):
         "verdict": of_squares["verdict"],
         **{name: documents[name] for name in OTHERS},
     }
-    assert set(results) == set(RESULTS)
     for name, result in results.items():
         result.to_json(folder / f"{name}.json")
         result.to_html(folder / f"{name}.html", samples={one: sets[one] for one in ("gen", "train") if name == "audit"})
