@@ -90,9 +90,12 @@ def _first_screen(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
 def _of_part(name: str, part: Document) -> list[Section]:
     """Return the section of a part with its first table, under which others are folded.
 
-    The kinds of a comparison, its looks and its headline stand above, and only what else it has follows.
+    The kinds of a comparison, its looks and its headline stand above, and only what else it has follows. All other
+    parts have the pictures that a notebook shows, such as pairs of copies.
     """
-    tables = [table for table in outline_of(part).tables if table.title != comparisons.KINDS_TITLE]
+    shown = page_of(part)
+    said = (shown.notebook or shown.outline)(part) if name != "comparison" else shown.outline(part)
+    tables = [table for table in said.tables if table.title != comparisons.KINDS_TITLE]
     folded = [Section("", table.title, table=table) for table in tables[1:]]
     title = "What differs" if name == "comparison" else QUESTIONS[name]
     return [Section(name, title, table=tables[0], parts=folded)] if tables else []

@@ -104,7 +104,7 @@ def test_a_sketch_on_the_device_is_compared():
         ref = fe.Sketch.reference(REF, features=40, run=run)
         return fe.compare(fe.Sketch.of(GEN, ref, run=run), ref, modes=2, run=run)
 
-    found = check_steady(compared, waits=200)
+    found = check_steady(compared, waits=200, copies=12)  # weights of the hashes of a batch go with it
     assert found.directions and torch.is_tensor(found.feature_map.center)
 
 

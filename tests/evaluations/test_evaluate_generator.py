@@ -90,7 +90,6 @@ def test_the_page_begins_as_the_page_of_the_comparison_and_says_its_headline_onc
     assert " ".join(pages[0].texts("p")).count(first) == 1 and not any(first in text for text in pages[0].texts("dd"))
 
 
-@pytest.mark.long
 def test_pictures_come_from_where_the_samples_are_now(whole, sets, digits, tmp_path):
     def pictured(found, **rows):
         """The parts that show pictures of these digits, of a result that was read from JSON."""
@@ -106,7 +105,8 @@ def test_pictures_come_from_where_the_samples_are_now(whole, sets, digits, tmp_p
     zeros, others = small(digits)[digits[1] == 0][:120], small(digits)[:120]
     unlike = fe.evaluate(zeros, others, "fd", features=50, modes=2)
     assert pictured(unlike) == []
-    assert pictured(unlike, gen=zeros, ref=others) == ["comparison", "methods"]
+    shown = pictured(unlike, gen=zeros, ref=others)
+    assert shown[0] == "modes" and "methods" in shown and "audit" not in shown
     audited = {name: sets[name] for name in ("gen", "ref", "train")}
     assert "audit" in pictured(whole, **audited)
     with pytest.raises(fe.UsageError, match="no samples of a set 'holdout': it shows samples of gen, ref, train"):
