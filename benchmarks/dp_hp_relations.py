@@ -1,4 +1,4 @@
-"""How often a release of a table is said to show relations between columns: where there are none, and where there are.
+"""How often does the page of a release claim relations between columns, if there are none, and if there are some?
 
     python benchmarks/dp_hp_relations.py
 

@@ -31,7 +31,7 @@ def seconds(function, *arguments, **named):
 
 
 def row(n):
-    """Return the times at n generated and n reference samples of 20 clusters, of which the reference lacks 5."""
+    """Return the times at n generated and n reference samples: of 20 clusters, and of 15 of these."""
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((20, DIM))
     gen, ref = (

@@ -89,7 +89,7 @@ def scored_models(draw, gap, prompts):
 
 
 def voted_models(draw, gap, votes):
-    """Return two models with votes of people, of which each gives ten on average, on prompts with five."""
+    """Return two models with votes: ten of each person on average, and five of each prompt."""
     wins = draw.random(votes) < 1 / (1 + np.exp(-gap))
     prompts, voters = draw.integers(0, max(votes // 5, 5), votes), draw.integers(0, max(votes // 10, 5), votes)
     rows = [

@@ -101,8 +101,8 @@ class Held:
         """Return the samples without which another finding is looked at.
 
         Where another kind came in the place of this kind, samples of both are left out. A look may be of what came: of
-        the set that has less of this kind, what was asked for is left in. Words that both sets have as often bring no
-        look of which less than half is of this kind.
+        the set that has less of this kind, what was asked for is left in. Words that both sets have as often bring a
+        look only if this kind has half of its samples.
         """
         is_kind, own = other.finding.kind == "kind", self.own_set
         has_little = (other.members[own] & self.members[own]).sum() < MOST * other.members[own].sum()

@@ -17,6 +17,8 @@ from finc_eval.numerics.inference import ALPHA, POWER, upper_quantile
 
 MOST = 10**7  # units that nobody collects
 
+TRUE = "if the margin seen is true"  # two equal models have a margin, too, which no number of units decides
+
 
 @dataclass(frozen=True)
 class MarginPlan(Record):
@@ -60,8 +62,8 @@ class MarginPlan(Record):
         if self.more is None:
             return f"No number of {self.unit} that anybody collects decides {order}."
         if self.more == 0:
-            return f"The {plural(self.have, self.unit[:-1])}{each} at hand decide {order} in 80 % of draws."
-        return f"With {plural(self.more, f'more {self.unit[:-1]}')}{each}, {order} is decided in 80 % of draws."
+            return f"The {plural(self.have, self.unit[:-1])}{each} at hand decide {order} in 80 % of draws, {TRUE}."
+        return f"With {plural(self.more, f'more {self.unit[:-1]}')}{each}, {order} is decided in 80 % of draws, {TRUE}."
 
 
 def reach(models: int) -> float:
@@ -103,8 +105,8 @@ def plan(
         >>> import numpy as np
         >>> from finc_eval.judges.power import plan
         >>> (found,) = plan("votes", ("a", "b"), np.array([0.2, 0.0]), np.diag([0.005, 0.005]), "votes", 100)
-        >>> found.needed, found.sentence
-        (197, 'With 97 more votes, the order of a and b by votes is decided in 80 % of draws.')
+        >>> found.needed, found.more
+        (197, 97)
     """
     order, distance, found = np.argsort(-values, kind="stable").tolist(), reach(len(names)), []
     for first, second in pairwise(order):

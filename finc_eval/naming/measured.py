@@ -52,7 +52,7 @@ class Measured:
     pictures: PictureLooks | None = None  # what the pictures of these samples show
 
 
-BINS = 16  # parts of the values of a trait, of which pages draw the shares, at most
+BINS = 16  # pages draw the share of samples in so many ranges of a trait, at most
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ Mask = NDArray[np.bool_]
 
 VAGUE = ("", ANOTHER, OTHER_ID, "another sample")  # causes of pairs that say nothing of what their pictures are
 SAY_LITTLE = (OTHER_PICTURES, "the picture of another id", ONE_PICTURE_NAME, EXCHANGED_IDS)  # ends of names of runs
-SEVERAL_WAYS = "broken in several ways"  # name of broken pairs most of which have no cause in common
+SEVERAL_WAYS = "broken in several ways"  # name of broken pairs, if no cause is that of most
 SHOWN_IDS = 12  # ids of pairs that a finding shows
 KIND_NUMBER = re.compile(r" \(k\d+\)$|^samples \(k\d+\)$|^kind \d+$")  # the id in the name of a kind, or its number
 

@@ -10,7 +10,7 @@ from finc_eval.judges import bradley_terry as bt
 from finc_eval.judges import parts as judged
 from finc_eval.judges.paired import mean_scores
 from finc_eval.judges.parts import Division, Gains, JudgedPart, find_parts
-from finc_eval.judges.power import plan, reach
+from finc_eval.judges.power import TRUE, plan, reach
 from finc_eval.judges.strengths import Strengths, record_of
 from finc_eval.judges.votes import read_votes
 
@@ -214,7 +214,9 @@ def test_more_units_leave_what_they_do_not_shrink(fixed, most, needed):
 
 def test_a_plan_of_what_is_at_hand_asks_for_no_more():
     (found,) = plan("j", ("a", "b"), np.array([1.0, 0.0]), np.diag([0.004, 0.004]), "votes", 50)
-    assert found.needed < 50 and found.more == 0 and "50 votes at hand decide" in found.sentence
+    assert (
+        found.needed < 50 and found.more == 0 and "50 votes at hand decide" in found.sentence and TRUE in found.sentence
+    )
 
 
 @pytest.mark.parametrize(

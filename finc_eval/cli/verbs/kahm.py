@@ -284,7 +284,10 @@ def federate(
                     [fe.kahm.federated.local_distances(machine, queries) for machine in fitted]
                 )
                 known = queries.column("label") if "label" in queries.columns else None
-                ids, are_own = queries.ids_between(0, queries.n), queries.digest in {one.source for one in fitted}
+                ids, are_own = (
+                    queries.ids_between(0, queries.n),
+                    queries.digest in {machine.source for machine in fitted},
+                )
                 write_classes(table, ids, distances.classes, distances.values, known, force, as_json, are_own=are_own)
             case _:
                 raise UsageError(

@@ -1,4 +1,4 @@
-"""`finc-eval compare score`: of which kind each sample is, and how far it lies along the directions of a comparison."""
+"""`finc-eval compare score`: the kind of each sample, and its place along the directions of a comparison."""
 
 from __future__ import annotations
 

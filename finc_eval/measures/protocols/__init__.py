@@ -1,1 +1,1 @@
-"""Published protocols, as cards: each says which metric is computed, of which samples, and against which reference."""
+"""Cards of published protocols: the metric, the samples and the reference of each."""

@@ -86,6 +86,7 @@ class Utility(Document):
         trained: number of records that each classifier was trained on.
         marginals: distances of marginals of 1, 2 and 3 columns, the label among them; empty for images.
         classifiers: classifiers of the label; empty without one.
+        seed: random seed of the halves, of the classifiers and of what is drawn again.
     """
 
     type_name: ClassVar[str] = "utility"
@@ -97,6 +98,7 @@ class Utility(Document):
     trained: int
     marginals: tuple[MarginalUtility, ...]
     classifiers: tuple[ClassifierUtility, ...]
+    seed: int
 
     def _summary(self) -> str:
         return f"{self.synthetic} synthetic records measured on {self.records} private ones, not private"
@@ -163,6 +165,7 @@ def table_utility(
         trained=trained_on,
         marginals=_marginals(levels, made_levels, seed, progress),
         classifiers=classifiers,
+        seed=seed,
         provenance=Provenance.here("cpu"),
     )
 
@@ -219,6 +222,7 @@ def image_utility(
         classifiers=classifiers_utility(
             of_private, of_synthetic, len(classes), seed=seed, progress=Run.of(run).progress
         ),
+        seed=seed,
         provenance=Provenance.here("cpu"),
     )
 

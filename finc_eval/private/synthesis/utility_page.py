@@ -65,7 +65,7 @@ def outline(result: Utility) -> Outline:
         title=f"{result.synthetic:,} synthetic records, measured on {result.records:,} private ones",
         says=says(result),
         sets={"private": result.records, "synthetic": result.synthetic},
-        signatures=[f"classifiers trained on {plural(result.trained, 'record')} each"],
+        signatures=[f"classifiers trained on {plural(result.trained, 'record')} each, seed {result.seed}"],
         call=call(f"privacy.{form}_utility", "private", "synthetic", "…"),
         tables=tables,
         how=HOW,

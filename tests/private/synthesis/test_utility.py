@@ -55,6 +55,7 @@ def test_a_page_says_first_whom_it_is_for_and_that_it_is_not_private(tmp_path):
     first, *_ = found.says.items()
     assert first[0] == "holder" and "NOT PRIVATE" in first[1]
     assert "Columns without relations are as near" in found.says["marginals"]
+    assert found.seed == 0 and "seed 0" in found.to_html(tmp_path / "u.html").read_text()
     for text in (found.to_html(tmp_path / "u.html").read_text(), found.to_markdown(), found.to_json()):
         assert "NOT PRIVATE" in text
     found.to_json(tmp_path / "u.json")
