@@ -86,6 +86,28 @@ def test_each_class_has_a_name_of_its_own():
     assert {name for name, count in Counter(names).items() if count > 1} <= by_contract
 
 
+def bound_in(path: Path) -> list[str]:
+    """The constants, functions and classes that a module binds, without overloads and what is made of its old value."""
+    found = []
+    for node in tree_of(path).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and "overload" not in map(ast.unparse, node.decorator_list):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            parts = [part for target in targets for part in getattr(target, "elts", [target])]
+            read = {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+            found += [part.id for part in parts if isinstance(part, ast.Name) and part.id.isupper() > (part.id in read)]
+    return found
+
+
+def test_a_module_binds_a_name_once():
+    """A second constant of the same name takes the place of the first, which another function may still read."""
+    others = [path for folder in ("tests", "benchmarks", "scripts") for path in sorted((ROOT / folder).rglob("*.py"))]
+    bound = {str(path.relative_to(ROOT)): Counter(bound_in(path)) for path in [*MODULES, *others]}
+    twice = [f"{path}: {name}" for path, names in bound.items() for name, count in names.items() if count > 1]
+    assert twice == []
+
+
 def test_no_function_has_more_than_forty_lines_in_its_body():
     long = {
         f"{name_of(path)}.{node.name}"

@@ -69,13 +69,13 @@ def is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-TIMES = re.compile(rb'(?<=<testsuite name="finc-eval gate") time="[0-9.]+"')
+SECONDS_OF_JUNIT = re.compile(rb'(?<=<testsuite name="finc-eval gate") time="[0-9.]+"')
 
 
 def digests(folder: Path) -> Files:
     """Digest of each file that is not hidden, without the seconds that JUnit's files have."""
     found = [path for path in files_in(folder) if not is_hidden(path)]
-    content = {str(path): TIMES.sub(b"", (folder / path).read_bytes()) for path in found}
+    content = {str(path): SECONDS_OF_JUNIT.sub(b"", (folder / path).read_bytes()) for path in found}
     return {path: hashlib.sha256(data).hexdigest()[:16] for path, data in content.items()}
 
 
