@@ -33,7 +33,7 @@ CLASSIFIED = "classified"  # label of the set
 
 @dataclass(frozen=True)
 class ClassResult(Record):
-    """What a classification says of one class.
+    """Result of one class: how many samples are nearest to it, and how many of its own are recognized.
 
     Attributes:
         name: label of the class.
