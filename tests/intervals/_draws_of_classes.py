@@ -9,7 +9,6 @@ import finc_eval as fe
 from finc_eval.embeddings.base import ArrayEmbeddings
 
 PROMISES = {
-    "Classification.accuracy": NoClaim("a number that has an interval: `accuracy_interval`"),
     "Classification.accuracy_interval": Holds(width=(0.8, 1.6), why="Wilson's, which is wide near 1 and for few units"),
     "ClassifiedSample.margin": NoClaim("a fact about the two nearest models"),
     "ClassResult.interval": Holds(width=None, why="of a share of the samples of a class, whose number is drawn, too"),

@@ -207,20 +207,21 @@ def fabricate(
         labels = _labels(embeddings, label, samples)
         # 4: bytes on the disk for an entry of a fabricated sample.
         size = embeddings.n * embeddings.dim * 4
-        with reserve(out, size) as write, run.step("fabricate samples of each class"):
-            made = fe.kahm.fabricate_classes(
-                embeddings, labels, noise, settings, fabricated=smooth, device=run.torch_device
-            )
+        with reserve(out, size) as write:
+            with run.step("fabricate samples of each class"):
+                made = fe.kahm.fabricate_classes(
+                    embeddings, labels, noise, settings, fabricated=smooth, device=run.torch_device
+                )
+            measured = {} if report is None else {"originals": embeddings, "others": sets.get("others")}
+            with run.step("describe the fabricated samples"):
+                found = fe.kahm.describe_fabrication(made, labels, noise, settings, **measured, device=run.torch_device)
 
             def save(path: Path) -> None:
                 with write_whole(path) as temporary, create_file(temporary) as file:
                     np.savez(file, embeddings=made.samples, labels=np.array(labels))
 
+            emit(found, output, as_json)  # before the samples, which are kept: a run that is killed here is run again
             write(save)
-        measured = {} if report is None else {"originals": embeddings, "others": sets.get("others")}
-        with run.step("describe the fabricated samples"):
-            found = fe.kahm.describe_fabrication(made, labels, noise, settings, **measured, device=run.torch_device)
-    emit(found, output, as_json)
     if not as_json:
         print(out)
 

@@ -16,7 +16,8 @@ HOW = (
     "unit of the features. AUC: how well the class-matching score (Definition 8) separates a class from all others, as "
     "in the paper's Table 4. Each interval is at 95 %, for fresh samples of the same distribution and these models: "
     "models of other samples may differ by more. Distances are exact functions of the samples behind the models; "
-    "finc-eval kahm membership scores what they reveal."
+    "finc-eval kahm membership scores what they reveal. Of models of private samples, this page is for their holder, "
+    "unless the models are of noisy or fabricated ones."
 )
 
 LEGENDS = {

@@ -15,7 +15,8 @@ HOW = (
     "A model of a class is a union of machines (Definitions 1 to 6). It maps a point to an affine combination of "
     "its samples. Distances are ‖x − A(x)‖, the least over branches and layers, in the unit of the features. A model "
     "that is much nearer to its own samples than to held-out ones remembers them: finc-eval kahm membership scores "
-    "that. finc-eval kahm classify says how often the nearest model is right. λ is the bandwidth."
+    "that. finc-eval kahm classify says how often the nearest model is right. λ is the bandwidth. "
+    "These numbers are computed from the samples without noise: if the samples are private, so is this page."
 )
 
 COLUMNS: dict[str, Callable[[ClassFit], str]] = {
