@@ -92,7 +92,7 @@ class ClassifiedSample(Record):
     Attributes:
         id: its id.
         label: its label; "" if unknown.
-        nearest, second: classes of the nearest and of the second nearest model.
+        nearest, second: classes of the nearest and of the second nearest model; the second is "" without a distance.
         distance: distance to the nearest model, in the unit of the features.
         margin: 1 − distance to the nearest model / distance to the second: 0 for equal distances, 1 at most.
     """
@@ -225,11 +225,12 @@ def classification(
     ids = [str(row) for row in range(len(values))] if ids is None else ids
     texts = np.array([*names, ""], object)
     doubtful, mistaken = _shown_samples(values, codes, known, texts, ids)
+    scores = matching_scores(values)
     return Classification(
         provenance=Provenance.here("cpu"),
         set=None,
         samples=len(values),
-        classes=tuple(_of_class(number, names, values, codes, known, units, are_own) for number in range(len(names))),
+        classes=tuple(_of_class(number, names, scores, codes, known, units, are_own) for number in range(len(names))),
         labeled=len(right),
         accuracy=float(right.mean()) if len(right) else None,
         accuracy_interval=None if are_own or not len(right) else share_interval(right, among(units, judged)),
@@ -273,28 +274,26 @@ def known_classes(labels: ArrayLike | None, names: Sequence[str], n: int) -> tup
 def _of_class(
     number: int,
     names: Sequence[str],
-    values: Array,
+    scores: Array,
     codes: Integers,
     known: Integers,
     units: Integers | None,
     are_own: bool,
 ) -> ClassResult:
-    """Return what is known of a class, from distances (n, classes), the nearest class and the label of samples (n,)."""
+    """Return what is known of a class, from scores (n, classes), the nearest class and the label of samples (n,)."""
     nearest_count, judged = int((codes == number).sum()), known >= 0
     if not judged.any():
         return ClassResult(names[number], nearest_count)
     members = known == number
     right = codes[members] == number
-    scores = matching_scores(values[judged])[:, number]
-    is_member = members[judged]
-    both = is_member.any() and not is_member.all()
+    of_class, of_others = scores[members, number], scores[judged & ~members, number]
     return ClassResult(
         name=names[number],
         nearest=nearest_count,
         labeled=len(right),
         recognized=float(right.mean()) if len(right) else None,
         interval=share_interval(right, among(units, members)) if len(right) and not are_own else None,
-        auc=auc(scores[is_member], scores[~is_member]) if both else None,
+        auc=auc(of_class, of_others) if len(of_class) and len(of_others) else None,
     )
 
 
@@ -327,7 +326,7 @@ def _shown_samples(
                 id=str(ids[row]),
                 label=str(names[known[row]]),
                 nearest=str(names[codes[row]]),
-                second=str(names[order[row, 1]]),
+                second=str(names[order[row, 1] if np.isfinite(second[row]) else -1]),
                 distance=float(first[row]),
                 margin=float(margins[row]),
             )

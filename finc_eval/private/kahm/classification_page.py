@@ -50,7 +50,7 @@ SHOWN: dict[str, Callable[[ClassifiedSample], Cell | str]] = {
     "Sample": lambda row: Cell(row.id, samples=[(CLASSIFIED, [row.id])]),
     "Label": lambda row: row.label or "–",
     "Nearest": lambda row: row.nearest,
-    "Second": lambda row: row.second,
+    "Second": lambda row: row.second or "–",
     "Distance": lambda row: f"{row.distance:.3g}",
     "Margin": lambda row: f"{row.margin:.3f}",
 }

@@ -35,7 +35,7 @@ def test_doubtful_samples_come_by_their_margin_and_mistaken_ones_against_it():
     assert [row.id for row in found.doubtful] == ["z", "v", "x", "w", "y"]
     assert [row.margin for row in found.doubtful] == pytest.approx([0, 1 - 1 / 1.1, 2 / 3, 0.75, 1])
     assert [(row.id, row.label, row.nearest, row.second) for row in found.mistaken] == [
-        ("y", "b", "a", "b"),
+        ("y", "b", "a", ""),
         ("w", "b", "a", "b"),
         ("x", "a", "b", "a"),
     ]
