@@ -2,12 +2,13 @@
 
 *Gaps*: images of prompts have a middle, which differs by prompt between the model and the reference, in 8 dimensions.
 *Equal*: of old and fresh prompts alike. *Fitted*: on old prompts the model is nearer by a factor. *p ≤ .05*, *holds*:
-draws, and draws in which the interval holds the difference of the law, with intervals of 95 %. *skewed*: some prompts
-are far off.
+draws, and draws in which the interval holds the difference of the law, with intervals of 95 %. *skewed*: distances of
+prompts are log-normal with a spread of ½; *very skewed*: of 1.
 
-*Plans*: a word of 1 in 4 prompts brings a value of a column to more of the model's images, of 4 a prompt, in tables of 8
-words and 4 columns. *undecided*: draws in which this cell is planned, as it is not *found at once*. *more*: prompts with the word that the plan adds,
-median. *decided*: of fresh draws with as many prompts, those in which the cell is found.
+*Plans*: a word of 1 in 4 prompts brings a value of a column to more of the model's images, of 4 a prompt, in tables of
+8 words and 4 columns. *undecided*: draws in which this cell is planned, as it is not *found at once*. *more*: prompts
+with the word that the plan adds, median. *decided*: of fresh draws with as many prompts, those in which the cell is
+found.
 
     python benchmarks/prompt_sets.py [--runs 400]
 """
@@ -31,18 +32,20 @@ from finc_eval.prompts.words import Phrases
 
 DIM = 8
 GAPS = {
-    "equal, 40 + 40 prompts × 4": ((40, 40), (4, 4), 1.0, False),
-    "equal, 12 + 12 prompts × 4": ((12, 12), (4, 4), 1.0, False),
-    "equal, 100 + 100 prompts × 1": ((100, 100), (1, 1), 1.0, False),
-    "equal, 100 × 2 and 20 × 8": ((100, 20), (2, 8), 1.0, False),
-    "equal, 100 + 20 prompts × 4, skewed": ((100, 20), (4, 4), 1.0, True),
-    "fitted by 0.7, 40 + 40 prompts × 4": ((40, 40), (4, 4), 0.7, False),
-    "fitted by 0.5, 40 + 40 prompts × 4": ((40, 40), (4, 4), 0.5, False),
-    "fitted by 0.5, 12 + 12 prompts × 4": ((12, 12), (4, 4), 0.5, False),
-    "fitted by 0.5, 100 + 100 prompts × 1": ((100, 100), (1, 1), 0.5, False),
-    "fitted by 0.5, 100 + 20 prompts × 4, skewed": ((100, 20), (4, 4), 0.5, True),
+    "equal, 40 + 40 prompts × 4": ((40, 40), (4, 4), 1.0, 0.0),
+    "equal, 12 + 12 prompts × 4": ((12, 12), (4, 4), 1.0, 0.0),
+    "equal, 100 + 100 prompts × 1": ((100, 100), (1, 1), 1.0, 0.0),
+    "equal, 100 × 2 and 20 × 8": ((100, 20), (2, 8), 1.0, 0.0),
+    "equal, 100 + 20 prompts × 4, skewed": ((100, 20), (4, 4), 1.0, 0.5),
+    "equal, 100 + 20 prompts × 4, very skewed": ((100, 20), (4, 4), 1.0, 1.0),
+    "fitted by 0.7, 40 + 40 prompts × 4": ((40, 40), (4, 4), 0.7, 0.0),
+    "fitted by 0.5, 40 + 40 prompts × 4": ((40, 40), (4, 4), 0.5, 0.0),
+    "fitted by 0.5, 12 + 12 prompts × 4": ((12, 12), (4, 4), 0.5, 0.0),
+    "fitted by 0.5, 100 + 100 prompts × 1": ((100, 100), (1, 1), 0.5, 0.0),
+    "fitted by 0.5, 100 + 20 prompts × 4, skewed": ((100, 20), (4, 4), 0.5, 0.5),
+    "fitted by 0.5, 100 + 20 prompts × 4, very skewed": ((100, 20), (4, 4), 0.5, 1.0),
 }
-"""Old and fresh prompts, images of each, the factor of the distance on old prompts, and whether that is skewed."""
+"""Old and fresh prompts, images of each, the factor of the distance on old prompts, and the spread of its logarithm."""
 
 WORDS = ("cat", "dog", "tree", "alone", "red", "old", "tall", "boat")
 PLANS = {"30 prompts, 5 → 30 %": (30, 0.30), "60 prompts, 5 → 20 %": (60, 0.20), "120 prompts, 5 → 15 %": (120, 0.15)}
@@ -55,12 +58,12 @@ def no_kinds(dim):
     return KindTree(axes, torch.zeros(1, dim), np.zeros(1, np.int64), tree, np.inf, 0)
 
 
-def gap(rng, prompts, each, factor, is_skewed):
+def gap(rng, prompts, each, factor, skew):
     """Return the gap between old and fresh prompts, and its value by the law."""
     is_old = np.arange(sum(prompts)) < prompts[0]
     images = np.where(is_old, *each)
     middle = 3 * rng.normal(size=(len(images), DIM))
-    spread = np.where(is_old, factor, 1.0) * (rng.lognormal(-0.5, 1, len(images)) if is_skewed else 1.0)
+    spread = np.where(is_old, factor, 1.0) * rng.lognormal(-(skew**2), skew, len(images))
     off = rng.normal(size=(len(images), DIM)) * spread[:, None]
     names, column = np.repeat([f"p{n}" for n in range(len(images))], images), np.repeat(is_old, images)
     sets = {}
@@ -72,7 +75,7 @@ def gap(rng, prompts, each, factor, is_skewed):
     summed = images_of(pairing, no_kinds(DIM), Run())
     unit = unit_of(summed.values())
     (found,) = prompt_set_gaps(*divide_prompts(pairing), squared_distances(summed, unit), None, 0)
-    return found, DIM * (1 - factor**2) * (np.exp(1) if is_skewed else 1.0) / unit**2
+    return found, DIM * (1 - factor**2) / unit**2
 
 
 def rate(hits, runs):
