@@ -21,6 +21,7 @@ import torch
 from _differences.cases import all_cases
 from _differences.judge import Planted, judge
 from _differences.rivals import SIDES, TOOLS, Opened, open_pictures
+from _real import CACHE
 from _record import record
 from scipy.stats import binomtest
 
@@ -64,6 +65,22 @@ def open_case(case, folder):
     )
 
 
+def answers_of(key, case, seed):
+    """Return the answer of each tool to a case, with seconds of the processor; they are computed once and kept."""
+    kept = CACHE / f"differences-{seed}" / f"{key.replace(' ', '-')}.json"
+    if not kept.exists():
+        made = {}
+        with tempfile.TemporaryDirectory() as folder:
+            opened = open_case(case, Path(folder) / "case")
+            for name, tool in TOOLS.items():
+                started = time.process_time()
+                answer = tool(opened, np.random.default_rng(seed))
+                made[name] = {"answer": answer, "seconds": time.process_time() - started}
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(made, indent=1))
+    return json.loads(kept.read_text())
+
+
 def run(seed, only):
     """Return the verdicts on each tool by case, and the seconds of the processor by tool."""
     verdicts, seconds = {name: {} for name in TOOLS}, dict.fromkeys(TOOLS, 0.0)
@@ -71,21 +88,14 @@ def run(seed, only):
         if not key.startswith(only):
             continue
         case = draw()
-        with tempfile.TemporaryDirectory() as folder:
-            opened = open_case(case, Path(folder) / "case")
-            sizes = {side: len(ids) for side, ids in opened.ids.items()}
-            print(case.name, flush=True)
-            for name, tool in TOOLS.items():
-                started = time.process_time()
-                answer = tool(opened, np.random.default_rng(seed))
-                seconds[name] += time.process_time() - started
-                verdict = judge(case.planted, answer, sizes)
-                verdicts[name][case.name] = verdict
-                said = "; ".join(each.get("words", "")[:90] for each in answer)
-                print(
-                    f"    {name:28} {verdict.scores()} {verdict.claims} claims, {verdict.false} false {said}",
-                    flush=True,
-                )
+        sizes = {side: len(samples) for side, samples in case.sets.items()}
+        print(case.name, flush=True)
+        for name, found in answers_of(key, case, seed).items():
+            verdict = judge(case.planted, found["answer"], sizes)
+            verdicts[name][case.name] = verdict
+            seconds[name] += found["seconds"]
+            said = "; ".join(each.get("words", "")[:90] for each in found["answer"])
+            print(f"    {name:28} {verdict.claims} claims {verdict.scores()} {said}", flush=True)
     return verdicts, seconds
 
 

@@ -103,6 +103,7 @@ class CellTests:
         self.attributes, self.families, self.parts = attributes[order], families, parts
         self.is_word = np.asarray(phrases.has.sum(0)).ravel() >= FEWEST_PROMPTS
         self.left = np.ones(len(prompt), bool)
+        self.decided: set[int] = set()  # phrases that have a cell
         self.rng = np.random.default_rng(seed)
         self.permuted = np.empty((SIGNS, len(prompt)), bool)
         self._permute(self.left)
@@ -117,6 +118,7 @@ class CellTests:
             if chosen is None:
                 return
             place, word, _, p_value = chosen
+            self.decided.add(word)
             yield place, word, p_value
             self._leave_out(place, word)
 
@@ -124,8 +126,8 @@ class CellTests:
         """Return attributes, phrases, p-values and needed prompts of cells that may differ, the fewest needed first.
 
         These cells differ by themselves, and not among all. |z| grows with the root of the number of prompts with the
-        phrase, and is to be what `POWER` of repetitions exceed the limit of the family by. Each phrase has one cell,
-        and a phrase none if it holds, or is a part of, one before it.
+        phrase, until 80 % of repetitions exceed the limit of the family. A phrase has no cell here if it holds, or is a
+        part of, one before it or one that has a cell that differs.
         """
         size = np.asarray(self.phrases.has.sum(0)).ravel()
         cells: list[tuple[int, int, float, int]] = []
@@ -143,11 +145,12 @@ class CellTests:
         return self._one_of_each(sorted(cells, key=lambda cell: cell[3]))
 
     def _one_of_each(self, cells: Sequence[tuple[int, int, float, int]]) -> list[tuple[int, int, float, int]]:
-        """Return the first cells whose phrases do not hold each other, at most `PLANNED`."""
+        """Return the first cells whose phrases hold none of the others, or of the decided ones, at most `PLANNED`."""
         chosen: list[tuple[int, int, float, int]] = []
         for cell in cells:
             name = f" {self.phrases.texts[cell[1]]} "
-            others = [f" {self.phrases.texts[other[1]]} " for other in chosen]
+            known = [*self.decided, *(other[1] for other in chosen)]
+            others = [f" {self.phrases.texts[word]} " for word in known if self.phrases.texts[word]]
             if len(chosen) < PLANNED and not any(name in other or other in name for other in others):
                 chosen.append(cell)
         return chosen
