@@ -16,7 +16,7 @@ from finc_eval.prompts.text import Fit, ModelFit
 
 What = Literal["content", "diversity", "fit"]
 
-PROMPTS_SHOWN = 8  # prompts that a page and a terminal show
+PROMPTS_SHOWN = 8  # prompts that a page and a terminal show, and cells whose pictures a page shows
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,10 @@ class PromptDifferences(Record):
     def shown(self, label: str) -> list[str]:
         """Return the ids of the images of a set that a page shows."""
         shown = [word.sets for word in self.words] + [prompt.sets for prompt in self.prompts[:PROMPTS_SHOWN]]
-        return [name for sets in shown for name in sets[label].ids]
+        tabled = [*self.cells[:PROMPTS_SHOWN], *(plan.cell for plan in self.plans)]
+        return [name for sets in shown for name in sets[label].ids] + [
+            name for cell in tabled for name in cell.sets[label]
+        ]
 
     def say_prompt_sets(self, titles: Mapping[str, str]) -> Iterator[str]:
         """Say on which of two sets of prompts the images differ less, or why that is not known."""
