@@ -32,8 +32,6 @@ LEAST_REACH = 2.8
 """|z| that a cell must be able to reach. Eight images with the attribute reach it, of eight prompts with an image of
 each set. Seven have all one set in 1 of 64 draws, so that no cell of a table of more than one can be significant."""
 
-PLANNED = 5  # cells that are planned
-
 
 @dataclass(frozen=True, eq=False)
 class _TestedAttribute:
@@ -145,13 +143,14 @@ class CellTests:
         return self._one_of_each(sorted(cells, key=lambda cell: cell[3]))
 
     def _one_of_each(self, cells: Sequence[tuple[int, int, float, int]]) -> list[tuple[int, int, float, int]]:
-        """Return the first cells whose phrases hold none of the others, or of the decided ones, at most `PLANNED`."""
+        """Return the first cells whose phrases hold none of the others, or of the decided ones, at most five."""
         chosen: list[tuple[int, int, float, int]] = []
         for cell in cells:
             name = f" {self.phrases.texts[cell[1]]} "
             known = [*self.decided, *(other[1] for other in chosen)]
             others = [f" {self.phrases.texts[word]} " for word in known if self.phrases.texts[word]]
-            if len(chosen) < PLANNED and not any(name in other or other in name for other in others):
+            # 5: cells that are planned.
+            if len(chosen) < 5 and not any(name in other or other in name for other in others):
                 chosen.append(cell)
         return chosen
 

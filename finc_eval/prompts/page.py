@@ -74,14 +74,18 @@ def prompt_tables(result: PromptDifferences | None, titles: Mapping[str, str]) -
     if result.prompt_sets:
         tables.append(_set_table(result.prompt_sets))
     if result.fit is not None:
-        fits = [
-            [name, f"{result.fits[label].value:.3f}", _ends(result.fits[label].interval), ""]
-            for label, name in titles.items()
-        ]
-        fits.append([f"{' − '.join(titles.values())}, {result.column} by {result.column}", *_fit(result.fit)])
-        columns = ["Set", "CLIPScore", "Interval", "p"]
-        tables.append(TextTable(f"Fit of images to their {result.column}s", columns, fits))
+        tables.append(_fit_table(result, result.fit, titles))
     return tables
+
+
+def _fit_table(result: PromptDifferences, fit: Fit, titles: Mapping[str, str]) -> TextTable:
+    """Return how well the images of each set fit their prompts."""
+    fits = [
+        [name, f"{result.fits[label].value:.3f}", _ends(result.fits[label].interval), ""]
+        for label, name in titles.items()
+    ]
+    fits.append([f"{' − '.join(titles.values())}, {result.column} by {result.column}", *_fit(fit)])
+    return TextTable(f"Fit of images to their {result.column}s", ["Set", "CLIPScore", "Interval", "p"], fits)
 
 
 def _plan_table(result: PromptDifferences, titles: Mapping[str, str]) -> TextTable:

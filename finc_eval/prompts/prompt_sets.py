@@ -1,4 +1,4 @@
-"""Whether two sets differ less on some prompts than on others, as a model does that is fitted to published prompts.
+"""Test of whether two sets differ less on some prompts than on others, as where a model is fitted to published prompts.
 
 Each prompt has a number: how far its images of one set are from those of the other, or how much better they fit it. The
 numbers of two sets of prompts are compared by Welch's t, under permutations of the prompts between these sets. The test
@@ -33,7 +33,7 @@ COLUMNS = ("prompt_set", "fresh")  # columns that say which set of prompts a pro
 
 @dataclass(frozen=True)
 class PromptSetGap(Record, Shown):
-    """How unlike two sets of images are on one set of prompts, and on another.
+    """Difference between two sets of prompts in how unlike two sets of images are.
 
     Attributes:
         what: "content", or "fit" of images to their prompts.

@@ -234,10 +234,7 @@ def _in_list(ids: Sequence[str], where: str, read: Read) -> Rows | None:
 
 
 def read_prompts(given: str, ids: Sequence[str], columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the prompts of samples by the name of their column or file; see `open_source`.
-
-    They are the column "prompt". A file may have further columns, such as `prompt_set`.
-    """
+    """Return the column "prompt", by the name of a column or file, and further columns of a file; see `open_source`."""
     if given in columns:
         return {"prompt": list(columns[given])}
     suffix = PurePosixPath(given).suffix.lower()
