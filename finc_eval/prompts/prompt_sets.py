@@ -84,12 +84,11 @@ def divide_prompts(pairing: Pairing) -> tuple[str, dict[str, NDArray[np.int64]]]
     Raises:
         DataError: the column does not divide the prompts into two sets of at least `MIN_BLOCKS`.
     """
-    have = {label: samples for label, samples in pairing.sets.items() if {*COLUMNS} & {*samples.columns}}
-    if not have:
+    column = next((name for name in COLUMNS if any(name in each.columns for each in pairing.sets.values())), "")
+    if not column:
         return "", {}
-    column = next(name for name in COLUMNS if any(name in samples.columns for samples in have.values()))
     inside: dict[str, set[int]] = {}
-    for label, samples in have.items():
+    for label, samples in pairing.sets.items():
         if column in samples.columns:
             for block, value in zip(pairing.block[label].tolist(), samples.column(column), strict=True):
                 inside.setdefault(value, set()).add(block)
@@ -99,7 +98,8 @@ def divide_prompts(pairing: Pairing) -> tuple[str, dict[str, NDArray[np.int64]]]
         raise DataError(f"{column} must name two sets of prompts, and has {values}")
     first, second = (inside[name] for name in sorted(inside))
     if both := sorted(first & second):
-        raise DataError(f"{column} has both values for “{pairing.names[both[0]]}”: give each prompt one of them")
+        text = quote(str(pairing.names[both[0]]))
+        raise DataError(f"{column} has both values for {text}: give each prompt one of them")
     if (fewest := min(len(first), len(second))) < MIN_BLOCKS:
         raise DataError(f"{column} has a set of prompts of {fewest}, and at least {MIN_BLOCKS} are needed")
     return column, {name: np.array(sorted(inside[name])) for name in sorted(inside)}
