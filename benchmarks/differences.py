@@ -4,7 +4,7 @@
     python benchmarks/differences.py write FOLDER [--seed 1]            write the cases, for another tool
     python benchmarks/differences.py judge FOLDER ANSWER.json           judge the answer of another tool
 
-DIFFERENCES.md has the format. Seed 0 is for development, others are held out. *found*: planted differences of which a
+DIFFERENCES.md has the format. Answers are kept in the folder of caches: delete it after a change. Seed 0 is for development, others are held out. *found*: planted differences of which a
 list of samples is found; *side*, *share*, *words*: found ones with the right set, share, and words. *clean*: cases
 without a false difference. *equal sets*: of cases with nothing planted, those in which something is said. Intervals are
 of 95 % and of other cases. *ranks*: ranks by *found* that hold together with probability 95 %.
@@ -128,7 +128,8 @@ def rows_of(verdicts, seconds):
         row = {"tool": name}
         for each in JUDGES:
             standing = standings[each, name]
-            row[each] = f"{standing.value:.2f} [{standing.interval[0]:.2f}, {standing.interval[1]:.2f}]"
+            low, high = np.clip(standing.interval, 0, 1)
+            row[each] = f"{standing.value:.2f} [{low:.2f}, {high:.2f}]"
         row["ranks"] = "–".join(map(str, dict.fromkeys(standings["found", name].rank_set)))
         row["equal sets"] = f"{said} of {len(nulls)} [{low:.2f}, {high:.2f}]"
         row["follow, false"] = (
