@@ -4,10 +4,11 @@
     python benchmarks/differences.py write FOLDER [--seed 1]            write the cases, for another tool
     python benchmarks/differences.py judge FOLDER ANSWER.json           judge the answer of another tool
 
-DIFFERENCES.md has the format. Answers are kept in the folder of caches: delete it after a change. Seed 0 is for development, others are held out. *found*: planted differences of which a
+DIFFERENCES.md has the format. Seed 0 is for development, others are held out. *found*: planted differences of which a
 list of samples is found; *side*, *share*, *words*: found ones with the right set, share, and words. *clean*: cases
 without a false difference. *equal sets*: of cases with nothing planted, those in which something is said. Intervals are
-of 95 % and of other cases. *ranks*: ranks by *found* that hold together with probability 95 %.
+of 95 % and of other cases. *ranks*: ranks by *found* that hold together with probability 95 %. Answers are kept in
+~/.cache/finc-eval/benchmarks/differences-SEED: after a change of cases or methods, delete them.
 """
 
 import argparse
@@ -105,16 +106,18 @@ def board_of(verdicts):
         name: [{"id": case, "prompt": case, **verdict.scores()} for case, verdict in by_case.items()]
         for name, by_case in verdicts.items()
     }
-    parts = {
-        name: np.array(
-            [[verdict.scores().get(each, 1.0) for each in JUDGES] for verdict in by_case.values()], np.float32
-        )
-        for name, by_case in verdicts.items()
-    }
-    ideal = np.ones_like(next(iter(parts.values())))
-    cases = [*next(iter(verdicts.values()))]
-    sets = {name: fe.EmbeddingSet(rows, ids=cases) for name, rows in parts.items()}
-    return fe.leaderboard(sets, fe.EmbeddingSet(ideal, ids=cases), scores=scores, judges=list(JUDGES), rank_by="found")
+    sets = {}
+    for name, by_case in verdicts.items():
+        rows = [[verdict.scores().get(each, 1.0) for each in JUDGES] for verdict in by_case.values()]
+        sets[name] = fe.EmbeddingSet(np.array(rows, np.float32), ids=[*by_case])
+    ideal = fe.EmbeddingSet(np.ones_like(rows, np.float32), ids=[*by_case])
+    return fe.leaderboard(sets, ideal, scores=scores, judges=list(JUDGES), rank_by="found")
+
+
+def ends(interval):
+    """Write the ends of an interval of a share, cut off at 0 and 1."""
+    low, high = np.clip(interval, 0, 1)
+    return f"[{low:.2f}, {high:.2f}]"
 
 
 def rows_of(verdicts, seconds):
@@ -124,14 +127,12 @@ def rows_of(verdicts, seconds):
     for name, by_case in verdicts.items():
         nulls = [verdict for verdict in by_case.values() if verdict.found is None]
         said = sum(verdict.clean == 0 for verdict in nulls)
-        low, high = binomtest(said, len(nulls)).proportion_ci()
         row = {"tool": name}
         for each in JUDGES:
             standing = standings[each, name]
-            low, high = np.clip(standing.interval, 0, 1)
-            row[each] = f"{standing.value:.2f} [{low:.2f}, {high:.2f}]"
+            row[each] = f"{standing.value:.2f} {ends(standing.interval)}"
         row["ranks"] = "–".join(map(str, dict.fromkeys(standings["found", name].rank_set)))
-        row["equal sets"] = f"{said} of {len(nulls)} [{low:.2f}, {high:.2f}]"
+        row["equal sets"] = f"{said} of {len(nulls)} {ends(binomtest(said, len(nulls)).proportion_ci())}"
         row["follow, false"] = (
             f"{sum(v.consequences for v in by_case.values())}, {sum(v.false for v in by_case.values())}"
         )
