@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.demo.prompts import prompted_sets
 from finc_eval.naming.measured import exchange_columns
 
 PROMPTS = 60
@@ -30,3 +31,13 @@ def test_a_difference_within_prompts_is_one():
     table = {label: np.full((4 * PROMPTS, 1), 1e-3 * (label == "gen")) for label in blocks}
     found = exchange_columns(table, sets, {label: np.arange(4 * PROMPTS) for label in blocks}, 0, blocks, 99)
     assert found.z[0, 0] == pytest.approx(PROMPTS**0.5)
+
+
+@pytest.mark.filterwarnings("error")
+def test_models_that_draw_what_prompts_ask_for_have_no_look_of_colors():
+    """A color that a prompt asks for is in all its images, of both models."""
+    sets = [
+        fe.EmbeddingSet(each.rows, metadata={"prompt": each.prompts}, images=each.images)
+        for each in prompted_sets(40, 3, 1, faults=False)
+    ]
+    assert fe.compare(*sets, pairs="prompt", features=50).findings == ()
