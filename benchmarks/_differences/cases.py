@@ -261,8 +261,11 @@ def prompt_case(number, seed):
     words = {"seven": "seven|one", "purple": "purple|blue", "pink": f"pink|{SAME}"} if number < 2 else {}
     planted = []
     for word, said in words.items():
+        # Where a model draws a one for a seven, the other set has sevens that it lacks; repeats are of one set.
+        labels = ("gen",) if word == "pink" else ("gen", "ref")
         places = [place for place, text in enumerate(gen.prompts) if word in text.split()]
-        planted.append(Planted("gen", ids_of("gen", places), len(places) / len(gen.prompts), said))
+        ids = tuple(name for label in labels for name in ids_of(label, places))
+        planted.append(Planted("either" if len(labels) > 1 else "gen", ids, len(places) / len(gen.prompts), said))
     return Case(f"prompts {number}: {', '.join(words) or 'nothing'}", "pixels", sets, planted, prompts)
 
 

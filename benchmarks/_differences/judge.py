@@ -24,7 +24,7 @@ class Planted:
     """A difference of two sets that is known.
 
     Attributes:
-        side: the set that has more of it, "gen" or "ref".
+        side: the set that has more of it, "gen" or "ref"; "either" where each set has what the other has not.
         ids: all samples that show it, such as "gen/0004.png".
         share: share of the samples of that set, beyond the share in the other set.
         words: regular expression of what people call it.
@@ -90,7 +90,7 @@ def judge(planted, answer, sizes):
 
 def parts_right(each, claim):
     """Return whether the side, the share and the words of a claim are right."""
-    is_side = claim.get("side") == each.side
+    is_side = each.side in ("either", claim.get("side"))
     is_named = re.search(each.words, claim.get("words") or "", re.IGNORECASE) is not None
     return is_side, is_side and is_share(each.share, claim), is_named
 

@@ -1,6 +1,7 @@
 """The judge of the benchmark of differences: what is found, with which side, share and words, and what is false."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,6 +30,11 @@ CASES = {
     "empty": ([GRAY], [], (0, 0, 0, 0, 1, 0, 0)),
     "everything": ([GRAY], [EVERYTHING], (0, 0, 0, 0, 0, 0, 1)),
     "the wrong side": ([GRAY], [SAID | {"side": "ref"}], (1, 0, 0, 1, 1, 0, 0)),
+    "a side where each set has its own": (
+        [replace(GRAY, side="either")],
+        [SAID | {"side": "ref"}],
+        (1, 1, 1, 1, 1, 0, 0),
+    ),
     "another share": ([GRAY], [SAID | {"interval": [0.3, 0.5]}], (1, 1, 0, 1, 1, 0, 0)),
     "a share without an interval": ([GRAY], [{**SAID, "interval": None, "share": 0.27}], (1, 1, 1, 1, 1, 0, 0)),
     "no share": ([GRAY], [{**SAID, "interval": None}], (1, 1, 0, 1, 1, 0, 0)),
