@@ -143,7 +143,7 @@ def rows_of(verdicts, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "write", "judge"])
+    parser.add_argument("what", nargs="?", default="run", choices=["run", "write", "judge"])
     parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="beginning of the names of cases; nothing is recorded")
