@@ -46,7 +46,8 @@ from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.families import level_of_each, step_down
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
-EXAMPLES = 8  # samples of a look that are shown
+EXAMPLES = 8  # samples that show a finding
+MOST_EXAMPLES = 200  # samples of which each has a look, that a result keeps at most
 
 ORDINARY = 0.05
 """Share of a set that has near pairs above which near pairs of the other set are not called repeats.
@@ -345,7 +346,7 @@ def _of_repeats(
     rows: Mapping[str, NDArray[np.int64]],
 ) -> Look:
     """Describe the samples that a set repeats as a look."""
-    shown = {one: sets[one].ids_at(rows[one][each][:EXAMPLES]) for one, each in has.items()}
+    shown = {one: sets[one].ids_at(rows[one][each][:MOST_EXAMPLES]) for one, each in has.items()}
     # The trait is whether a sample is repeated: its median says whether most samples are.
     middle = {one: float(share > 0.5) for one, share in shares.items()}
     return Look(name, False, label, shares["gen"], shares["ref"], p_value, REPEAT, middle["gen"], middle["ref"], shown)
@@ -390,7 +391,8 @@ def _look_of(
         clear = -values if label == one.more_in else np.abs(values - np.median(values))
         # Equal ones in a random order: the first of a folder are of one class.
         order = np.lexsort([np.random.default_rng(0).permutation(len(clear)), clear])
-        shown[label] = sets[label].ids_at(measured[label].rows[order[:EXAMPLES]])
+        count = max(EXAMPLES, min(MOST_EXAMPLES, int(one.has[label].sum()))) if label == one.more_in else EXAMPLES
+        shown[label] = sets[label].ids_at(measured[label].rows[order[:count]])
     units = {label: unit_numbers(sets[label].unit_keys()[each.rows]) for label, each in measured.items()}
     shares, interval = one.estimate(units)
     assert one.name is not None
