@@ -51,7 +51,7 @@ def look_finding(look: Look) -> Finding:
     own, other, interval = (look.share_gen, look.share_ref, look.interval) if has_shares else (None, None, None)
     return Finding(
         look.name, what, look.whole, own, other, look.p_value, look.kinds, ids=ids, explains=look.kinds,
-        share_interval=interval,
+        share_interval=interval, trait=look.trait, spread=look.spread,
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from finc_eval.comparison.pages.looks import WHERE, heat_maps
+from finc_eval.comparison.pages.looks import STEPS, WHERE, draw_spread, heat_maps
 from finc_eval.core.words import join_words, percent
 from finc_eval.gallery.counts import LEAD_SAMPLES, SHOWN_SAMPLES
 from finc_eval.gallery.members import KEPT_OF_IT, Fold, Members, fold_members, pictured_ids
@@ -32,6 +32,12 @@ COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Sam
 """Columns of a table of limits."""
 
 PICTURES = "Pictures: the set with most of a kind."
+
+OF_LIMITS = (
+    "A value is what the limit measures, and not the share of the cause: appearance.part counts the samples that look "
+    "more so than 95 % of the reference, and kinds.lose the part of a kind of the reference that was lost."
+)
+"""Legend of the limits that failed, beside causes with their shares."""
 
 SAME = "More limits that failed for the same"  # title of the limits that a page folds under their causes
 
@@ -131,7 +137,9 @@ def _seen(result: Verdict) -> list[Seen]:
             views.append(CardView(PAIR.get(label, "other"), label, "", (grid,)))
         heading = f"{_standing(result, finding)}{finding.text.partition(' (')[0]}"  # the headline has the numbers
         ink: Ink = "other" if _standing(result, finding) else "gen"
-        seen = Seen(heading, tuple(views), ink, WHERE * bool(part and part.heat), finding.name)
+        legend = f"{WHERE * bool(part and part.heat)}{STEPS * bool(finding.spread)}".strip()
+        drawing = draw_spread(finding, {"gen": GEN, "ref": old[0]}) if old else ""
+        seen = Seen(heading, tuple(views), ink, legend, finding.name, drawing)
         found += [seen] * bool(finding.examples)
     return found
 
@@ -307,7 +315,7 @@ def _failed(result: Verdict) -> list[TextTable]:
     has_notes = any(row[-1] for row in first)
     columns = ["What", *COLUMNS, *["Note"] * has_notes]
     rows = first if has_notes else [row[:-1] for row in first]
-    legend = PICTURES if any(limit in pictured for limit in broken.values()) else ""
+    legend = f"{OF_LIMITS}{f' {PICTURES}' * any(limit in pictured for limit in broken.values())}"
     failed = TextTable("What failed", columns, rows, names=columns[:2], words=["Verdict", "Note"], legend=legend)
     same = TextTable(SAME, [*COLUMNS, "What"], more, words=["Verdict", "What"])
     return [*[failed] * bool(first), *[same] * bool(more)]

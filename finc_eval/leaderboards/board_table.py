@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from finc_eval.comparison.pages.looks import STEPS, draw_spread
 from finc_eval.core.words import figure, join_words, points
 from finc_eval.findings.finding import Finding
 from finc_eval.findings.visible import Visible
@@ -123,8 +124,10 @@ def fault_cards(board: Leaderboard) -> list[Seen]:
             ]
             views.sort(key=lambda view: not view.grids[0].ids)
             heading = f"{row.name}: {finding.text.partition(' (')[0] or finding.words}"
-            legend = "" if finding.p_value is None else f"p = {p_value(finding.p_value)}, adjusted for all models"
-            seen = Seen(heading, tuple(views), inks.get(row.name, "gen"), legend, f"{row.name}: {finding.name}")
+            p = "" if finding.p_value is None else f"p = {p_value(finding.p_value)}, adjusted for all models"
+            ink, legend = inks.get(row.name, "gen"), f"{STEPS * bool(finding.spread)}{p}"
+            drawing = draw_spread(finding, {"gen": row.name, "ref": REFERENCE}, {"gen": ink, "ref": "ref"})
+            seen = Seen(heading, tuple(views), ink, legend, f"{row.name}: {finding.name}", drawing)
             cards += [seen] * bool(finding.ids)
     return cards
 
