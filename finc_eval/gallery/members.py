@@ -11,7 +11,6 @@ from finc_eval.gallery.thumbnails import spread_evenly
 FOLDED_PICTURES = 400
 """Small pictures in all folds of a page. Photographs have 650 bytes each in the page, 260 kB in all."""
 
-CARD_PICTURES = 60  # small pictures of each set in the fold of a card
 KEPT_OF_IT = "The samples that the result keeps of it, the most typical first."  # described members of a finding
 
 CARD_IDS = 500  # ids of each set in the fold of a card; a map has 4 000 in all
@@ -60,7 +59,8 @@ def fold_members(
         ids = {label: tuple(names[:CARD_IDS]) for label, names in members.ids.items() if label in titles and names}
         shown = {}
         for label, names in ids.items():
-            places = spread_evenly(len(names), min(len(names), CARD_PICTURES, pictures)).tolist()
+            # 60: small pictures of each set in the fold of a card.
+            places = spread_evenly(len(names), min(len(names), 60, pictures)).tolist()
             shown[titles[label]] = (label, tuple(names[place] for place in places))
             pictures -= len(places)
         if ids:

@@ -46,8 +46,7 @@ from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.families import level_of_each, step_down
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
-EXAMPLES = 8  # samples that show a finding
-MOST_EXAMPLES = 200  # samples of which each has a look, that a result keeps at most
+EXAMPLES, MOST_EXAMPLES = 8, 200  # samples that show a finding, and that a result keeps of those that have a look
 
 ORDINARY = 0.05
 """Share of a set that has near pairs above which near pairs of the other set are not called repeats.
@@ -143,9 +142,7 @@ def look_at(
     rows = {label: looked_rows(one) for label, one in sets.items()}
     found = _find_repeats(sets, rows, seed, blocks, exchanges)
     traits, measured = known or measure_sets(sets)
-    if measured:
-        return _find_traits(sets, traits, measured, found, seed, blocks, exchanges)
-    return found
+    return _find_traits(sets, traits, measured, found, seed, blocks, exchanges) if measured else found
 
 
 def _find_traits(
