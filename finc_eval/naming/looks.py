@@ -182,12 +182,8 @@ def _find_traits(
         cause = name_by_members(clearest, traits, {label: each.values for label, each in measured.items()})
         p_value = min(float(p_values[place]) for place, each in enumerate(columns) if each.trait is clearest.trait)
         found.append((_look_of(cause, columns, p_value, sets, measured), cause.has))
-        known |= {
-            clearest.trait.name,
-            cause.trait.name,
-            *cause.trait.sort_of,
-            *(cause.trait.brings if cause.whole else ()),
-        }
+        known |= {clearest.trait.name, cause.trait.name, *cause.trait.sort_of}
+        known |= {*(cause.trait.brings if cause.whole else ())}
         known |= {one.trait.name for one in fresh if cause.ends(one)}
         brought |= {*cause.trait.brings}
         left = {label: mask & ~cause.has[label] for label, mask in left.items()}
