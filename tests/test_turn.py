@@ -29,7 +29,11 @@ def over_days(tested, found, days=12):
         ((3, 11), ALL, {"oldest", "middle", "newest", "wheel"}),
         ((3, 12), ALL, {"oldest", "newest", "wheel"}),  # make test sees the middle Python
         ((3, 13), ALL, {"oldest", "middle", "wheel"}),
-        ((3, 11), {"oldest": (3, 11), "newest": (3, 11)}, {"oldest", "wheel"}),  # besides the newest packages of make test
+        (
+            (3, 11),
+            {"oldest": (3, 11), "newest": (3, 11)},
+            {"oldest", "wheel"},
+        ),  # besides the newest packages of make test
         ((3, 11), {"oldest": (3, 11), "newest": (3, 13)}, {"oldest", "newest", "wheel"}),
         ((3, 11), {"oldest": (3, 11), "middle": (3, 12), "newest": (3, 12)}, {"oldest", "newest", "wheel"}),
         ((3, 12), {"middle": (3, 12), "newest": (3, 12)}, {"newest", "wheel"}),

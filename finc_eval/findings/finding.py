@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import model_validator
@@ -88,7 +88,7 @@ class Finding(Record):
     period: int | None = None
     course: tuple[tuple[float, float, float], ...] = ()
     trait: str = ""
-    spread: TraitSpread | None = None
+    spread: TraitSpread | None = field(default=None, hash=False)  # findings are keys, and it has a dict
 
     @property
     def size(self) -> float:

@@ -23,6 +23,7 @@ from finc_eval.naming.measured import (
     LookColumn,
     Measured,
     MeasuredSets,
+    Sampled,
     TraitSpread,
     columns_of,
     exchange_columns,
@@ -142,11 +143,11 @@ def look_at(
     rows = {label: looked_rows(one) for label, one in sets.items()}
     found = _find_repeats(sets, rows, seed, blocks, exchanges)
     traits, measured = known or measure_sets(sets)
-    return _find_traits(sets, traits, measured, found, seed, blocks, exchanges) if measured else found
+    return find_traits(sets, traits, measured, found, seed, blocks, exchanges) if measured else found
 
 
-def _find_traits(
-    sets: Mapping[str, Embeddings],
+def find_traits(
+    sets: Mapping[str, Sampled],
     traits: Sequence[Trait],
     measured: Mapping[str, Measured],
     repeats: Sequence[tuple[Look, Has]],
@@ -354,7 +355,7 @@ def _of_rest(
     chosen: Sequence[int],
     left: Has,
     table: Mapping[str, Array],
-    sets: Mapping[str, Embeddings],
+    sets: Mapping[str, Sampled],
     rows: Mapping[str, NDArray[np.int64]],
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None,
@@ -377,7 +378,7 @@ def _look_of(
     one: Explained,
     columns: Sequence[LookColumn],
     p_value: float,
-    sets: Mapping[str, Embeddings],
+    sets: Mapping[str, Sampled],
     measured: Mapping[str, Measured],
 ) -> Look:
     """Describe a look with its shares and with samples: the clearest of a set, and typical ones of the other."""
@@ -394,7 +395,5 @@ def _look_of(
     units = {label: unit_numbers(sets[label].unit_keys()[each.rows]) for label, each in measured.items()}
     shares, interval = one.estimate(units)
     assert one.name is not None
-    return Look(
-        one.name, one.whole, one.more_in, shares["gen"], shares["ref"], p_value, one.trait.name, middle["gen"],
-        middle["ref"], shown, interval=interval, spread=TraitSpread.of(values_of),
-    )  # fmt: skip
+    known = (one.name, one.whole, one.more_in, shares["gen"], shares["ref"], p_value, one.trait.name)
+    return Look(*known, middle["gen"], middle["ref"], shown, interval=interval, spread=TraitSpread.of(values_of))
