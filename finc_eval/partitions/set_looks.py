@@ -37,8 +37,10 @@ def looks_of_sets(sets: Mapping[str, Embeddings], seed: int) -> dict[str, tuple[
     """Return the looks of each set, by its label, in which it differs from all other sets together.
 
     A look names the set "gen" and the others "ref". All sets together are one family: each has its part of the level
-    (Bonferroni). Where sets differ in a trait on opposite sides, the larger difference alone is said. Sets whose
-    pictures are not at hand have none. Repeats are not looked for.
+    (Bonferroni). Of equal sets of 60 photographs, any look was said in 1 of 100 draws of three sets (95 %: 0.2 to
+    5.4 %) and in none of 100 draws of five (at most 3.7 %), where the level is 1.25 %. Where sets differ in a trait on
+    opposite sides, the larger difference alone is said. Sets whose pictures are not at hand have none. Repeats are not
+    looked for.
 
     Args:
         sets: embeddings, two sets or more, by label.

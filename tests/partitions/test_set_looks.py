@@ -12,16 +12,25 @@ from finc_eval.report.cards import anchor
 N = 60
 
 
+def scene(rng):
+    """A mixture of large and small blocks of random colors."""
+    layers = [
+        np.asarray(Image.fromarray(rng.integers(0, 256, (side, side, 3), dtype=np.uint8)).resize((32, 32), how), float)
+        for side, how in ((2, 3), (5, 3), (12, 0), (24, 0))
+    ]
+    mixed = np.tensordot(rng.dirichlet((4, 3, 2, 1.5)), layers, 1)
+    return Image.fromarray(
+        ((mixed - 128) * rng.uniform(0.8, 1.6) + rng.uniform(100, 150)).clip(0, 255).astype(np.uint8)
+    )
+
+
 def scenes(seed):
-    """Pictures of colored blocks, some fine and some coarse."""
     rng = np.random.default_rng(seed)
-    sides = rng.choice((4, 8, 16, 32), N)
-    blocks = [rng.integers(30, 220, (side, side, 3), dtype=np.uint8) for side in sides]
-    return [Image.fromarray(one).resize((32, 32), Image.Resampling.BICUBIC) for one in blocks]
+    return [scene(rng) for _ in range(N)]
 
 
 def blurred(images):
-    return [one.filter(ImageFilter.GaussianBlur(3)) if place % 3 == 0 else one for place, one in enumerate(images)]
+    return [one.filter(ImageFilter.GaussianBlur(1.5)) if place % 3 == 0 else one for place, one in enumerate(images)]
 
 
 def darkened(images):
