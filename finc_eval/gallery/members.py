@@ -9,7 +9,8 @@ from finc_eval.core.words import join_words
 from finc_eval.gallery.thumbnails import spread_evenly
 
 FOLDED_PICTURES = 400
-"""Small pictures in all folds of a page. Photographs have 650 bytes each in the page, 260 kB in all."""
+"""Small pictures in all folds of a page. Photographs have 650 bytes each in the page, 260 kB in all. Of sets of 200
+photographs of 500 pixels they take 1.1 of 24 CPU seconds of a comparison."""
 
 KEPT_OF_IT = "The samples that the result keeps of it, the most typical first."  # described members of a finding
 
