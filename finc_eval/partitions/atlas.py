@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -120,7 +120,8 @@ class Mapped(Pictured):
             return {}
         counting = {members.id for members in self._counting().member_lists()}
         sets = self.pictured_sets()
-        titles = dict(zip(sets, titles_of(*sets.values()) if [*sets] == ["gen", "ref"] else sets, strict=True))
+        names: Iterable[str] = titles_of(*sets.values()) if [*sets] == ["gen", "ref"] else sets
+        titles = dict(zip(sets, names if len({*names}) == len(sets) else sets, strict=True))
         ordered = [
             members._replace(described=OF_ALL if members.counts == count_ids(members) else OF_SOME)
             if members.counts

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -139,6 +140,14 @@ def test_a_fold_is_bounded_and_says_of_how_many_members_it_has_which(ids, counts
     for title, (label, shown) in fold.pictured.items():
         if len(shown) > 1:  # from the most typical to the oddest
             assert (shown[0], shown[-1]) == (fold.ids[title][0], fold.ids[title][-1]), label
+
+
+def test_two_sets_of_one_name_have_their_own_members_folded(result):
+    same = replace(
+        result, gen=replace(result.gen, name="x", source=None), ref=replace(result.ref, name="x", source=None)
+    )
+    kind = max(result.kinds, key=lambda one: min(share.count for share in one.shares.values()))
+    assert same.folds[kind.id].ids == {label: ids for label, ids in result.members(kind.id).items() if ids}
 
 
 def test_a_direction_has_no_members_folded_as_some_of_its_typical_samples_are_no_members():
