@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,16 @@ from finc_eval.numerics.families import TIE
 
 LOOKED = 1000  # samples of a set that are measured: a part of 5 % has 50 of these
 CLIPPED = 4.0  # standard deviations at which values count no further
+
+
+class Sampled(Protocol):
+    """Samples with their units: what a test by exchanges needs of a set."""
+
+    def unit_keys(self) -> NDArray[np.uint64]:
+        """Return the key of the unit of each sample, (n,)."""
+
+    def ids_at(self, rows: NDArray[np.int64], /) -> tuple[str, ...]:
+        """Return the ids of samples, by their row numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +285,7 @@ def columns_of(traits: Sequence[Trait], measured: Mapping[str, Measured]) -> tup
 
 def exchange_columns(
     table: Mapping[str, Array],
-    sets: Mapping[str, Embeddings],
+    sets: Mapping[str, Sampled],
     rows: Mapping[str, NDArray[np.int64]],
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None,
