@@ -117,7 +117,7 @@ class Classification(Pictured):
         accuracy: share of the labeled samples whose nearest class is their own (Definition 7). None if nothing is
             judged. A sample without a distance to any class has no nearest class.
         accuracy_interval: 95 % interval of the accuracy, for fresh samples; None for the samples of the models.
-        are_own: whether the models were fitted to these samples: an accuracy is then no estimate for others.
+        are_own: whether the models hold all of these samples: an accuracy is then not an estimate for others.
         repeated: number of samples that are also samples of the models; None if the models are elsewhere.
         undefined: number of samples without a distance to any class.
         strange: labels of samples that no model has; then nothing is judged.
@@ -202,7 +202,7 @@ def classification(
         units: number of the independent unit of each sample, shape (n,), such as its video; default: itself.
         settings: settings of the models, as text for the result.
         parties: names of the parties whose distances these are.
-        are_own: whether the models were fitted to these samples; intervals for fresh samples are then left out.
+        are_own: whether the models hold all of these samples; intervals for fresh samples are then left out.
 
     Raises:
         DataError: there is not one label for each sample, or the distances have another shape, or are NaN.

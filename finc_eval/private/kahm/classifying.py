@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
-from finc_eval.embeddings.set_info import SetInfo, set_info
+from finc_eval.embeddings.set_info import set_info
 from finc_eval.estimates.error_source import Integers
 from finc_eval.estimates.estimate import Estimate, units_of
 from finc_eval.numerics.inference import least_variance
@@ -62,6 +62,11 @@ def classify(
     else:
         found = combine([local_distances(party, rows) for party in held])
         values, classes = found.values, found.classes
+    compared = ArrayEmbeddings(samples, CLASSIFIED) if isinstance(rows, PreciseRows) else rows  # type: ignore[arg-type]
+    base, owners = _samples_of(held, [str(name) for name in classes])
+    near = nearest(compared, ArrayEmbeddings(base, "samples of the models"), 1, device=base.device)
+    lengths = torch.linalg.vector_norm(base, dim=1).cpu().numpy()[near.indices[:, 0]]
+    repeated = int((near.distances[:, 0] <= EQUAL * lengths).sum())
     made = classification(
         values,
         classes,
@@ -70,34 +75,39 @@ def classify(
         units=units_of(rows),
         settings=", ".join(dict.fromkeys(str(party.settings) for party in held)),
         parties=() if isinstance(models, ClassModels) else tuple(models),
-        are_own=rows.digest in {party.source for party in held},
+        are_own=repeated == rows.n or rows.digest in {party.source for party in held},
     )
-    compared = ArrayEmbeddings(samples, CLASSIFIED) if isinstance(rows, PreciseRows) else rows  # type: ignore[arg-type]
-    return _with_yardsticks(made, held, compared, labels, set_info(CLASSIFIED, rows, rows.n, rows.digest))
-
-
-def _with_yardsticks(
-    made: Classification, models: Sequence[ClassModels], rows: Embeddings, labels: ArrayLike | None, info: SetInfo
-) -> Classification:
-    """Return a classification with its set, the number of samples that the models hold, and its yardsticks."""
-    names = [row.name for row in made.classes]
-    base, owners = _samples_of(models, names)
-    device = base.device
-    near = nearest(rows, ArrayEmbeddings(base, "samples of the models"), 1, device=device)
-    lengths = torch.linalg.vector_norm(base, dim=1).cpu().numpy()[near.indices[:, 0]]
-    made = replace(made, set=info, repeated=int((near.distances[:, 0] <= EQUAL * lengths).sum()))
+    made = replace(made, set=set_info(CLASSIFIED, rows, rows.n, rows.digest), repeated=repeated)
     if made.accuracy is None or made.are_own:
         return made
-    means = torch.stack([base[torch.from_numpy(owners == number).to(device)].mean(0) for number in range(len(names))])
-    by_mean = nearest(rows, ArrayEmbeddings(means, "means of the classes"), 1, device=device).indices[:, 0]
+    return replace(made, yardsticks=_yardsticks(made, compared, labels, base, owners, owners[near.indices[:, 0]]))
+
+
+def _yardsticks(
+    made: Classification,
+    rows: Embeddings,
+    labels: ArrayLike | None,
+    base: torch.Tensor,
+    owners: Integers,
+    by_sample: Integers,
+) -> tuple[Yardstick, ...]:
+    """Judge the nearest class mean and the nearest sample of the models, on the labeled samples.
+
+    Samples of the models are `base`, (N, p), with the number of the class of each, `owners`, (N,). `by_sample` is the
+    number of the class of the nearest of them, (n,).
+    """
+    names = [row.name for row in made.classes]
+    means = torch.stack(
+        [base[torch.from_numpy(owners == number).to(base.device)].mean(0) for number in range(len(names))]
+    )
+    by_mean = nearest(rows, ArrayEmbeddings(means, "means of the classes"), 1, device=base.device).indices[:, 0]
     known, _ = known_classes(labels, names, made.samples)
     judged, own = known >= 0, nearest_classes(np.asarray(made.distances))
     units = among(units_of(rows), judged)
-    others = {"nearest class mean": by_mean, "nearest sample": owners[near.indices[:, 0]]}
-    yardsticks = [
+    others = {"nearest class mean": by_mean, "nearest sample": by_sample}
+    return tuple(
         _yardstick(name, (own == known)[judged], (codes == known)[judged], units) for name, codes in others.items()
-    ]
-    return replace(made, yardsticks=tuple(yardsticks))
+    )
 
 
 def _samples_of(models: Sequence[ClassModels], names: Sequence[str]) -> tuple[torch.Tensor, Integers]:
