@@ -78,6 +78,15 @@ def test_samples_without_labels_are_classified_and_not_judged(sets, models, tmp_
     assert "right for" not in told and len(rows_of(tmp_path / "c.csv")) == 20
 
 
+@pytest.mark.parametrize("samples", ["test", "unlabeled"])
+def test_a_column_of_labels_that_a_user_names_must_be_there(sets, models, tmp_path, samples):
+    result = run(
+        "classify", sets / f"{samples}.npz", "--models", models, "--label", "lable", "--out", tmp_path / "c.csv"
+    )
+    assert result.exit_code == 3 and "has no column 'lable'" in " ".join(result.stderr.split())
+    assert not (tmp_path / "c.csv").exists()
+
+
 @pytest.mark.parametrize(("samples", "are_own"), [("train", True), ("test", False)])
 def test_an_accuracy_of_the_samples_of_the_models_is_called_that(sets, models, tmp_path, samples, are_own):
     for verb in (("classify", "--models", models), ("federate", "--party", f"a={models}")):

@@ -49,6 +49,7 @@ LAMBDA = Annotated[
     about("λ, which is the bandwidth of the models: a positive number, or fixed_point for the paper's λ*"),
 ]
 
+LABEL = "label"  # column of classes that a set may lack; a column that a user names must be there
 
 Label = Annotated[
     str,
@@ -76,7 +77,7 @@ def fit(
     settings: fe.kahm.KahmSettings,
     extraction: Extraction,
     work: Work,
-    label: Label = "label",
+    label: Label = LABEL,
     others: Annotated[
         str | None,
         typer.Option(
@@ -124,7 +125,7 @@ def classify(
     out: Table,
     extraction: Extraction,
     work: Work,
-    label: Label = "label",
+    label: Label = LABEL,
     report: Report = None,
     force: Force = False,
     as_json: Json = False,
@@ -141,7 +142,8 @@ def classify(
     output = _report_folder("kahm classify", "classification", sources, report, force)
     with work.running() as run:
         fitted = fe.kahm.load_models(models, device=run.torch_device)
-        embeddings = _open_embedded({"samples": samples}, extraction, run, [fitted.space])["samples"]
+        checks: list[Check] = [] if label == LABEL else [lambda sets: sets["samples"].column(label)]
+        embeddings = _open_embedded({"samples": samples}, extraction, run, [fitted.space], checks)["samples"]
         known = embeddings.column(label) if label in embeddings.columns else None
         with run.step("distances to the models"):
             found = fe.kahm.classify(fitted, embeddings, known)
@@ -165,7 +167,7 @@ def fabricate(
     settings: fe.kahm.KahmSettings,
     extraction: Extraction,
     work: Work,
-    label: Label = "label",
+    label: Label = LABEL,
     smooth: Annotated[
         bool,
         typer.Option(
