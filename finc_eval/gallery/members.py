@@ -16,6 +16,8 @@ KEPT_OF_IT = "The samples that the result keeps of it, the most typical first." 
 
 CARD_IDS = 500  # ids of each set in the fold of a card; a map has 4 000 in all
 
+CARD_PICTURES = 60  # small pictures of each set in the fold of a card
+
 
 class Members(NamedTuple):
     """Samples of a kind, a look or a direction."""
@@ -32,7 +34,8 @@ class Fold(NamedTuple):
     """Members as a card has them folded."""
 
     summary: str  # words of the fold
-    described: str  # which samples these are, and how many of them are shown, in sentences
+    described: str  # which samples these are, in sentences
+    bound: str  # why some have no small picture, as a sentence; "" if all have one, and for a page without any
     ids: Mapping[str, Sequence[str]]  # by the title of their set
     pictured: Mapping[str, tuple[str, Sequence[str]]]  # samples with a small picture: label of the set, and ids
 
@@ -53,20 +56,20 @@ def fold_members(
         >>> folds["k1"].summary, folds["k1"].pictured
         ('All members: 2 of new', {'new': ('gen', ('a',))})
     """
-    folds = {}
+    folds, most = {}, pictures
     for members in lists:
         if not members.are_members:
             continue
         ids = {label: tuple(names[:CARD_IDS]) for label, names in members.ids.items() if label in titles and names}
         shown = {}
         for label, names in ids.items():
-            # 60: small pictures of each set in the fold of a card.
-            places = spread_evenly(len(names), min(len(names), 60, pictures)).tolist()
+            places = spread_evenly(len(names), min(len(names), CARD_PICTURES, pictures)).tolist()
             shown[titles[label]] = (label, tuple(names[place] for place in places))
             pictures -= len(places)
         if ids:
             known = {titles[label]: names for label, names in ids.items()}
-            folds[members.id] = Fold(_summary(members, ids, titles), _described(members, known, shown), known, shown)
+            summary, bound = _summary(members, ids, titles), _bound(known, shown, most)
+            folds[members.id] = Fold(summary, _described(members), bound, known, shown)
     return folds
 
 
@@ -89,18 +92,21 @@ def _summary(members: Members, ids: Mapping[str, Sequence[str]], titles: Mapping
     counts = members.counts or {}
     are_all = bool(counts) and all(len(ids.get(label, ())) == counts.get(label, 0) for label in titles)
     parts = [
-        f"{len(names):,}{'' if are_all or label not in counts else f' of its {counts[label]:,}'} of {titles[label]}"
+        f"{len(names):,}{f' of the {counts[label]:,}' if len(names) < counts.get(label, 0) else ''} of {titles[label]}"
         for label, names in ids.items()
     ]
     return f"{'All members' if are_all else 'Members'}: {join_words(parts)}"
 
 
-def _described(
-    members: Members, ids: Mapping[str, Sequence[str]], shown: Mapping[str, tuple[str, Sequence[str]]]
-) -> str:
-    """Return which samples a fold has, and for how many of them it has a small picture, if not for all."""
-    pictured = sum(len(names) for _, names in shown.values())
-    if pictured == sum(map(len, ids.values())):
+def _described(members: Members) -> str:
+    """Return which samples a fold has: of many, the first."""
+    if max(map(len, members.ids.values())) <= CARD_IDS:
         return members.described
-    few = f"{pictured:,} of them are shown, spread evenly" if pictured else "None of them is shown"
-    return f"{members.described} {few}: all cards of a page have {FOLDED_PICTURES} of these pictures together."
+    return f"{members.described} Of each set, a card has the first {CARD_IDS}."
+
+
+def _bound(ids: Mapping[str, Sequence[str]], shown: Mapping[str, tuple[str, Sequence[str]]], pictures: int) -> str:
+    """Return why some samples of a fold have no small picture, on a page of so many; "" if there is nothing to say."""
+    if not pictures or sum(len(names) for _, names in shown.values()) == sum(map(len, ids.values())):
+        return ""
+    return f"A card has at most {CARD_PICTURES} small pictures of each set, and a page {pictures}."

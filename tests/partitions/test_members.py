@@ -104,6 +104,21 @@ def test_each_card_of_a_kind_has_all_its_members_folded_with_small_pictures_and_
     assert all("open" not in page.attributes(n) for n in page.find("details", "members"))  # so paper leaves them out
 
 
+def legends(page):
+    return [page.text(page.find("p", "legend", fold)[0]) for fold in page.find("details", "members")]
+
+
+def test_a_fold_says_how_many_members_are_shown_and_nothing_of_pictures_that_are_not_at_hand(result, tmp_path):
+    page = Page(result.to_html(tmp_path / "c.html").read_text(encoding="utf-8"))
+    for fold, legend in zip(page.find("details", "members"), legends(page), strict=True):
+        listed = sum(len(ids.split()) for ids in page.texts("code", inside=fold))
+        shown, told = len(page.find("img", inside=fold)), re.search(r"(\d+) of them are shown", legend)
+        assert int(told[1]) == shown < listed if told else shown in (0, listed)
+    bare = fe.compare(*np.random.default_rng(0).normal([[[0.0]], [[1.0]]], size=(2, 300, 8)), features=60)
+    page = Page(bare.to_html(tmp_path / "b.html").read_text(encoding="utf-8"))
+    assert legends(page) and not any("shown" in legend or "small pictures" in legend for legend in legends(page))
+
+
 def test_the_page_of_a_loaded_result_has_the_same_members_folded(result, tmp_path):
     result.save(tmp_path / "c.h5")
     assert fe.load(tmp_path / "c.h5").to_html(tmp_path / "l.html").read_text() == result.to_html(
@@ -122,19 +137,20 @@ def test_a_page_that_is_too_large_has_fewer_members_folded_before_cards_lose_pic
 
 
 @pytest.mark.parametrize(
-    ("ids", "counts", "pictures", "summary", "pictured"),
+    ("ids", "counts", "pictures", "summary", "pictured", "bounds"),
     [
-        ({"a": 3, "b": 0}, {"a": 3, "b": 0}, 400, "All members: 3 of A", {"A": 3}),
-        ({"a": 3, "b": 2}, {"a": 3, "b": 2}, 4, "All members: 3 of A and 2 of B", {"A": 3, "B": 1}),
-        ({"a": 2000, "b": 80}, {"a": 5000, "b": 200}, 400, "Members: 500 of its 5,000 of A and 80 of its 200 of B",
-         {"A": 60, "B": 60}),
-        ({"a": 8}, None, 0, "Members: 8 of A", {"A": 0}),
+        ({"a": 3, "b": 0}, {"a": 3, "b": 0}, 400, "All members: 3 of A", {"A": 3}, []),
+        ({"a": 3, "b": 2}, {"a": 3, "b": 2}, 4, "All members: 3 of A and 2 of B", {"A": 3, "B": 1}, ["60", "4"]),
+        ({"a": 2000, "b": 80}, {"a": 5000, "b": 80}, 300, "Members: 500 of the 5,000 of A and 80 of B",
+         {"A": 60, "B": 60}, ["500", "60", "300"]),
+        ({"a": 8}, None, 0, "Members: 8 of A", {"A": 0}, []),
     ],
 )  # fmt: skip
-def test_a_fold_is_bounded_and_says_of_how_many_members_it_has_which(ids, counts, pictures, summary, pictured):
+def test_a_fold_is_bounded_and_says_of_how_many_members_it_has_which(ids, counts, pictures, summary, pictured, bounds):
     names = {label: [f"{label}{n}" for n in range(count)] for label, count in ids.items()}
     fold = fold_members([Members("k1", "", "", names, counts)], {"a": "A", "b": "B"}, pictures)["k1"]
     assert fold.summary == summary
+    assert re.findall(r"\d+", f"{fold.described} {fold.bound}") == bounds
     assert {title: len(shown) for title, (_, shown) in fold.pictured.items()} == pictured
     assert all(len(listed) <= 500 for listed in fold.ids.values())
     for title, (label, shown) in fold.pictured.items():
