@@ -80,6 +80,7 @@ class TerminalOutput:
     stem: str  # name of its files
     job: str  # digest of the command and its inputs
     force: bool  # whether files of other jobs are overwritten
+    option: str = "--out"  # option that named the folder, for messages
 
     @property
     def files(self) -> dict[str, Path]:
@@ -107,7 +108,7 @@ class TerminalOutput:
     def check(self) -> None:
         """Raise UsageError if a file would be lost that another job made."""
         for path in self.files.values():
-            refuse_loss(path, self.is_own, self.force)
+            refuse_loss(path, self.is_own, self.force, self.option)
 
     def write(self, result: Any, texts: Mapping[str, str], samples: Mapping[str, Any]) -> None:
         """Write the files of the result, which is marked, all together."""
@@ -135,16 +136,18 @@ def output_folder(
     how: Sequence[Extraction] = (),
     stem: str | None = None,
     titles: Sequence[str] | None = None,
+    option: str = "--out",
 ) -> TerminalOutput:
     """Choose the files of a result, and claim their names for the command: call it before any work.
 
     `how` is how sets are embedded, once for each space: a result of the same sets, wherever they were, is of this job.
+    `option` names the folder in messages.
     """
     job = job_digest(verb, inputs)
     if out is not None:
-        _check_folder(out)
+        _check_folder(out, option)
     for folder in [out] if out is not None else default_folders(titles, inputs, job):
-        output = _output(TerminalOutput(folder, type_name, stem or type_name, job, force), inputs, how)
+        output = _output(TerminalOutput(folder, type_name, stem or type_name, job, force, option), inputs, how)
         if force or not output.is_of_others:
             break
     output.check()
@@ -152,17 +155,17 @@ def output_folder(
     return output
 
 
-def _check_folder(out: Path) -> None:
+def _check_folder(out: Path, option: str) -> None:
     """Raise UsageError if the folder of several files has the name of a file."""
     if out.suffix in (".html", ".json", ".h5", ".csv") and not out.is_dir():
-        raise UsageError(f"--out is the folder of several files, got {out}: pass {out.with_suffix('')} for example")
+        raise UsageError(f"{option} is the folder of several files, got {out}: pass {out.with_suffix('')} for example")
 
 
 def _output(output: TerminalOutput, inputs: Mapping[str, str], how: Sequence[Extraction]) -> TerminalOutput:
     """Return the files of a result in their folder, of the job that made them before of the same sets, if one did."""
     folder = output.folder
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file, and --out is a folder: choose another name")
+        raise UsageError(f"{folder} is a file, and {output.option} is a folder: choose another name")
     return replace(output, job=_job_of_same_sets(output.files[".json"], output, inputs, how) or output.job)
 
 

@@ -223,6 +223,24 @@ def test_each_verb_has_a_page_that_says_what_the_terminal_does(sets, models, tmp
     assert fabricated.nearness.membership.direction == "members nearer" and fabricated.nearness.linked > 0.9
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("page.html", "--report is the folder of several files"),
+        ("file", "file is a file, and --report is a folder"),
+        ("other", "choose another --report, or pass --force"),
+    ],
+)
+def test_a_folder_of_a_page_that_cannot_be_used_is_named_by_its_option(sets, models, tmp_path, name, message):
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "classification.html").write_text("<!DOCTYPE html>my own page")
+    result = run(
+        "classify", sets / "test.npz", "--models", models, "--out", tmp_path / "c.csv", "--report", tmp_path / name
+    )
+    assert result.exit_code == 3 and message in " ".join(result.stderr.split())
+
+
 def test_what_is_fabricated_says_nothing_of_the_originals_unless_their_holder_asks(sets, tmp_path):
     told = done("fabricate", sets / "train.npz", "--epsilon", 8, "--out", tmp_path / "made.npz", "--json")
     data = json.loads(told)

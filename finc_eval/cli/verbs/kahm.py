@@ -354,7 +354,9 @@ def _report_folder(
     verb: str, type_name: str, sources: dict[str, str], report: Path | None, force: bool, stem: str | None = None
 ) -> TerminalOutput | None:
     """Return where the page of a verb goes, if one was asked for."""
-    return None if report is None else output_folder(verb, type_name, sources, report, force, stem=stem)
+    return (
+        None if report is None else output_folder(verb, type_name, sources, report, force, stem=stem, option="--report")
+    )
 
 
 def _open_embedded(
