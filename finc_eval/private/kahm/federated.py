@@ -226,6 +226,7 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
         parties: names of the parties that must have answered.
 
     Raises:
+        UsageError: a party is named twice.
         DataError: a party has not answered yet, or a file cannot be read.
         IncompatibleError: a party answered other queries.
 
@@ -237,6 +238,8 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
         >>> fe.kahm.federated.gather("exchange", ["north", "south"]).values.round(1).tolist()
         [[0.5, 4.5], [8.0, 2.0]]
     """
+    if twice := next((party for party in parties if list(parties).count(party) > 1), None):
+        raise UsageError(f"the party {twice} is named twice: give each name once")
     with existing_file(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT, "ask again") as file:
         digest = str(file.header["digest"])
     waiting = [party for party in parties if not _answer_path(folder, party).exists()]

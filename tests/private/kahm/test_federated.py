@@ -100,6 +100,8 @@ def test_who_has_not_answered_is_named_and_old_answers_are_not_taken(tmp_path, b
     answer(tmp_path, "a", by_class[0])
     with pytest.raises(FincEvalError, match="b did not answer"):
         gather(tmp_path, ["a", "b"])
+    with pytest.raises(FincEvalError, match="a is named twice"):
+        gather(tmp_path, ["a", "a"])
     ask(tmp_path, X[3:6])
     with pytest.raises(FincEvalError, match="answers other queries"):
         gather(tmp_path, ["a"])
