@@ -24,10 +24,10 @@ LEGENDS = {
     "yardsticks": "Other classifiers, by the same samples as the models. The difference is that of the nearest model "
     "minus the yardstick, on the same labeled samples.",
     "matrix": "Number of labeled samples: their own class by row, the class of the nearest model by column.",
-    "doubtful": "Samples that are about as near to two models. Margin: 1 − the distance to the nearest model over that "
-    "to the second; 0 for equal distances, and 1 at most.",
-    "mistaken": "Samples that are clearly nearer to the model of another class: a wrong label, or a model that misses "
-    "them. Those with the largest margins come first.",
+    "doubtful": "The samples with the smallest margins. Margin: 1 − the distance to the nearest model over that to the "
+    "second; 0 for equal distances, and 1 at most.",
+    "mistaken": "Samples that are nearer to the model of another class. Those with the largest margins come first: a "
+    "wrong label, or a model that misses them.",
 }
 
 YARDSTICKS: dict[str, Callable[[Yardstick], str]] = {
@@ -162,14 +162,19 @@ def _accuracy(result: Classification) -> str:
     """Return how often the nearest model is right, or what it says of samples that are not judged."""
     if result.accuracy is None:
         # 3: classes that a sentence names.
-        most = sorted(result.classes, key=lambda row: -row.nearest)[:3]
+        most = sorted((row for row in result.classes if row.nearest), key=lambda row: -row.nearest)[:3]
         named = join_words([f"{row.name} ({row.nearest:,})" for row in most])
+        found = (
+            f"The most frequent of {plural(len(result.classes), 'class')} {'are' if len(most) > 1 else 'is'} {named}."
+            if most
+            else "No sample has a distance to a class."
+        )
         why = (
             f"the models have no class {result.strange[0]!r}, which samples are labeled with"
             if result.strange
             else "the samples have no labels"
         )
-        return f"The most frequent of {plural(len(result.classes), 'class')} are {named}. No accuracy: {why}."
+        return f"{found} No accuracy: {why}."
     right = percent(result.accuracy, 1)
     if result.are_own:
         return (

@@ -19,11 +19,17 @@ from finc_eval.private.kahm.membership_page import figures
 from finc_eval.report import Page
 from finc_eval.report.exports.outline import Cell, Outline, TextTable, call
 
+MADE = {
+    True: "Noise is added to every entry (Result 1), and noisy samples are smoothed and mapped to their images "
+    "(Definition 14). That reads nothing but noisy samples.",
+    False: "Noise is added to every entry (Result 1).",
+}
+"""How samples are made, by whether they are smoothed."""
+
 HOW = (
-    "Noise is added to every entry (Result 1), and noisy samples are smoothed and mapped to their images (Definition "
-    "14). That reads nothing but noisy samples. The guarantee is about one entry: sets are neighbors if they differ in "
-    "one entry of one sample. For a whole record it is as many times weaker as a record has entries. Classes, their "
-    "sizes and the order of the samples are public: what lies in a row was fabricated from the original in that row."
+    " The guarantee is about one entry: sets are neighbors if they differ in one entry of one sample. For a whole "
+    "record it is as many times weaker as a record has entries. Classes, their sizes and the order of the samples are "
+    "public: what lies in a row was fabricated from the original in that row."
 )
 
 MEASURED = (
@@ -70,10 +76,12 @@ def outline(result: Fabrication) -> Outline:
         says=says(result),
         sets={FABRICATED: result.samples},
         signatures=[f"{result.settings}; {private}, bounds {low:g} to {high:g}{steps}"],
-        call=call("kahm.fabricate_classes", "…", "labels", "noise"),
+        call=call(
+            "kahm.fabricate_classes", "…", "labels", "noise", *([] if result.is_smoothed else ["fabricated=False"])
+        ),
         tables=tables,
         warnings=_warnings(result),
-        how=HOW + ("" if measured is None else MEASURED),
+        how=MADE[result.is_smoothed] + HOW + ("" if measured is None else MEASURED),
     )
 
 

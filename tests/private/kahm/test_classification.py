@@ -52,6 +52,19 @@ def test_what_is_not_labeled_is_not_judged(labels, judged, strange):
     assert len(found.to_csv().splitlines()) == (1 + 1 + 2 if judged else 1 + 2)
 
 
+@pytest.mark.parametrize(
+    ("distances", "said"),
+    [
+        ([[1.0, 2.0, 3.0]] * 2, "a (2)"),
+        ([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.0, 2.0, 3.0]], "a (2) and b (1)"),
+        ([[FAR, FAR, FAR]], "No sample has a distance"),
+    ],
+)
+def test_without_labels_the_classes_that_samples_have_are_named(distances, said):
+    text = fe.kahm.classification(distances, ("a", "b", "c")).says["accuracy"]
+    assert said in text and "(0)" not in text
+
+
 @pytest.fixture(scope="module")
 def models(digits):
     return fe.kahm.fit_classes(digits[0][:150], digits[1][:150], fe.kahm.KahmSettings(5))

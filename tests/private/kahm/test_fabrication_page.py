@@ -44,6 +44,14 @@ def test_with_originals_all_outputs_begin_with_for_whom_they_are(made):
     assert "holder" not in fe.kahm.describe_fabrication(fabricated, labels, NOISE, SETTINGS).says
 
 
+@pytest.mark.parametrize("fabricated", [True, False])
+def test_a_page_says_how_its_samples_were_made(digits, fabricated):
+    rows, labels = digits[0][:40], digits[1][:40]
+    made = fe.kahm.fabricate_classes(rows, labels, NOISE, SETTINGS, fabricated=fabricated)
+    told = outline(fe.kahm.describe_fabrication(made, labels, NOISE, SETTINGS))
+    assert ("smoothed and mapped" in told.how) is fabricated is ("fabricated=False" not in told.call)
+
+
 def test_noise_of_a_seed_is_warned_of(digits):
     rows, labels = digits[0][:40], digits[1][:40]
     seeded = fe.kahm.fabricate_classes(rows, labels, NOISE, generator=torch.Generator().manual_seed(0))
