@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,6 +23,9 @@ What = Literal[
 are the sets as a whole."""
 
 OF_TRAITS: tuple[What, ...] = ("look", "column")  # kinds of findings that something measured of each sample names
+
+OF_ONE_SET: tuple[What, ...] = (*OF_TRAITS, "repeat", "part", "drift")
+"""Kinds of findings that samples of one set show; those of the other set beside them are typical of that set."""
 
 FROZEN = "frozen"  # name of the drift of clips that stand still
 CUT = "cut to black"  # name of clips that stand still because these frames are black
@@ -97,6 +100,17 @@ class Finding(Record):
             return 1.0
         more, less = sorted([self.share_gen, self.share_ref], reverse=True)
         return 1.0 if self.is_of_all else max(sure_share(more, self.share_interval) - less, 0.0)
+
+    def members_among(self, samples: Mapping[str, Sequence[str]], own: str) -> dict[str, Sequence[str]]:
+        """Return the samples that show it, of all that stand beside it, by set; `own` is the set that has more of it.
+
+        Example:
+            >>> from finc_eval.findings.finding import Finding
+            >>> blurred = Finding("blurred", "look", False, 0.2, 0.0, 0.001)
+            >>> blurred.members_among({"gen": ["a", "b"], "ref": ["c"]}, "gen")
+            {'gen': ['a', 'b']}
+        """
+        return {label: ids for label, ids in samples.items() if label == own or self.kind not in OF_ONE_SET}
 
     @property
     def is_of_all(self) -> bool:

@@ -70,7 +70,8 @@ class Mapped(Pictured):
         """Return the ids of the samples on the map that are of a kind or under a heading, by set, from typical to odd.
 
         They are all members of sets of at most 4 000 samples in all, and of larger sets a random sample of them. Of a
-        direction or a look, they are the samples that the result keeps: the most typical.
+        direction or a look, they are the samples that the result keeps: the most typical, for a look of the set that
+        has more of it.
 
         Args:
             kind: a kind, a heading, a direction or a look of the result, or its id, such as "k12", or name.
