@@ -270,12 +270,12 @@ class ArrayEmbeddings(Embeddings):
     """Embeddings in an array or tensor of shape (n, d); the ids are the row numbers unless names are given."""
 
     _names: list[str] | None = None  # ids that were given
+    _is_precise = False  # whether float64 stays float64
 
     def __init__(self, array: ArrayLike | torch.Tensor, name: str = "embeddings") -> None:
-        rows = as_rows(array, name)
-        self._rows, self._checked = rows, False
+        self._rows, self._checked = as_rows(array, name, precise=self._is_precise), False
         self._digest: str | None = None
-        self.n, self.dim = rows.shape
+        self.n, self.dim = self._rows.shape
         self.name = name
         # Arrays do not name their extractor: any two of the same dimension are taken to be comparable.
         self.space = f"{ARRAY_SPACE}{self.dim}"

@@ -19,8 +19,11 @@ MOST_LOST = 1e-3  # rounding of an entry by float32, in parts of its standard de
 LEAST_SPREAD = 1e-14  # spread of an entry, in parts of its size, that is more than the rounding of float64
 
 
-def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True) -> torch.Tensor:
-    """Return embeddings as a tensor of floats, shape (n, d); only a whole set shows whether it is a covariance."""
+def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True, precise: bool = False) -> torch.Tensor:
+    """Return embeddings as a tensor of floats, shape (n, d); only a whole set shows whether it is a covariance.
+
+    If rows stay `precise`, in float64, nothing is lost where they differ by little.
+    """
     rows = array if isinstance(array, torch.Tensor) else as_tensor(array, name)
     if not is_plain(rows):
         kind = "on the device meta, without content" if rows.is_meta else "that is sparse, quantized or complex"
@@ -48,7 +51,7 @@ def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True) -
             f"{name} is a symmetric matrix of {len(rows)} rows, as a covariance is, and not a set of embeddings: "
             "save mean and covariance in an .npz as mu and sigma for fe.metrics"
         )
-    if rows.dtype != torch.float64 or len(rows) < 2:
+    if precise or rows.dtype != torch.float64 or len(rows) < 2:
         return rows
     # So far from zero, float32 would lose how float64 embeddings differ.
     seen = rows.detach()[:: -(-len(rows) // ROWS_SEEN)]

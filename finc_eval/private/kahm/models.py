@@ -35,6 +35,8 @@ MAX_CLUSTERED = 50_000  # maximum number of samples that k-means sees; the other
 class PreciseRows(ArrayEmbeddings):
     """An array or tensor that keeps its precision: float64 is not rounded to float32."""
 
+    _is_precise = True
+
     def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
         """Return rows (n, d), or raise DataError with the number of the first row that is not finite."""
         rows = rows.detach()

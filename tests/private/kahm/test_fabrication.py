@@ -13,7 +13,13 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.core.record import plain
 from finc_eval.private.dp.gaussian_mechanism import secure_uniform
 from finc_eval.private.kahm.element_noise import ElementNoise, noise_quantile
-from finc_eval.private.kahm.fabrication import fabricate, fit_private_classes, published_steps, smooth
+from finc_eval.private.kahm.fabrication import (
+    fabricate,
+    fabricate_classes,
+    fit_private_classes,
+    published_steps,
+    smooth,
+)
 from finc_eval.private.kahm.machine import fit_machine, kernel_matrix
 from finc_eval.private.kahm.membership import membership_score, nearest_distances
 from finc_eval.private.kahm.settings import KahmSettings
@@ -153,6 +159,13 @@ def test_nothing_but_noisy_samples_is_read_unless_asked(monkeypatch):
     np.testing.assert_array_equal(distances(True), distances(True))
     with pytest.warns(UserWarning, match="the models have no guarantee"):
         assert not np.array_equal(distances(False), distances(False))
+
+
+def test_noisy_samples_that_differ_by_little_are_no_mistake():
+    rows = np.array([[0.5, 0.2], [0.50001, 0.7]] * 3, np.float32)  # in float64, that little is much to float32
+    made = fabricate_classes(rows, list("aaaabb"), ElementNoise(epsilon=1e8), fabricated=False)
+    np.testing.assert_allclose(made.samples, rows, atol=1e-6)
+    assert np.isfinite(fabricate_classes(rows, list("aaaabb"), ElementNoise(epsilon=1e8)).samples).all()
 
 
 def test_the_result_says_what_is_promised_and_whether_it_holds():
