@@ -26,10 +26,7 @@ from finc_eval.private.kahm.classification import (
     nearest_classes,
 )
 from finc_eval.private.kahm.federated import combine, local_distances
-from finc_eval.private.kahm.models import ClassModels, PreciseRows, precise_rows
-
-EQUAL = 1e-6
-"""Distance, as a part of a sample's length, up to which it is one of the models: float32 rounds entries by 6e-8."""
+from finc_eval.private.kahm.models import ClassModels, PreciseRows, count_repeated, precise_rows
 
 
 def classify(
@@ -64,9 +61,9 @@ def classify(
         values, classes = found.values, found.classes
     compared = ArrayEmbeddings(samples, CLASSIFIED) if isinstance(rows, PreciseRows) else rows  # type: ignore[arg-type]
     base, owners = _samples_of(held, [str(name) for name in classes])
-    near = nearest(compared, ArrayEmbeddings(base, "samples of the models"), 1, device=base.device)
-    lengths = torch.linalg.vector_norm(base, dim=1).cpu().numpy()[near.indices[:, 0]]
-    repeated = int((near.distances[:, 0] <= EQUAL * lengths).sum())
+    samples_of_models = ArrayEmbeddings(base, "samples of the models")
+    near = nearest(compared, samples_of_models, 1, device=base.device)
+    repeated = count_repeated(near, samples_of_models)
     made = classification(
         values,
         classes,

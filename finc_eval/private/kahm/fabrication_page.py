@@ -121,6 +121,11 @@ def _warnings(result: Fabrication) -> list[str]:
     warnings = []
     if not result.guarantee.private:
         warnings.append("NOT PRIVATE: the noise came from a seeded generator")
+    if result.nearness is not None and result.nearness.repeated:
+        warnings.append(
+            f"{plural(result.nearness.repeated, 'other sample')} are also originals, and make attacks look weaker than "
+            "they are: leave them out"
+        )
     if result.unmapped:
         warnings.append(f"{plural(result.unmapped, 'sample')} had no image, and stayed noisy")
     return warnings

@@ -26,7 +26,7 @@ from finc_eval.numerics.attack_statistics import AttackStatistics, attack_statis
 from finc_eval.private.kahm.element_noise import ElementGuarantee, ElementNoise
 from finc_eval.private.kahm.fabrication import FabricatedSet
 from finc_eval.private.kahm.membership import MembershipScore, membership_score, nearest_distances
-from finc_eval.private.kahm.models import fit_classes
+from finc_eval.private.kahm.models import count_repeated, fit_classes
 from finc_eval.private.kahm.settings import KahmSettings
 
 ORIGINAL, FABRICATED = "original", "fabricated"  # labels of the two sets
@@ -66,12 +66,14 @@ class FabricationNearness(Record):
             others.
         attack: the attack that takes a sample for an original the nearer the nearest fabricated sample is; None without
             others.
+        repeated: number of other samples that are also originals, and make attacks look weaker than they are.
     """
 
     distances: tuple[DistanceQuantiles, ...]
     linked: float
     membership: MembershipScore | None = None
     attack: AttackStatistics | None = None
+    repeated: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,15 +244,13 @@ def _nearness(
     linked = float((near.indices[:, 0] == np.arange(rows.n)).mean())
     if others is None:
         return FabricationNearness(tuple(distances), linked)
-    if others.digest == rows.digest:
+    fresh_near = nearest(others, rows, 1, device=device)
+    repeated = count_repeated(fresh_near, rows)
+    if repeated == others.n:
         raise DataError(
             "originals and others are the same samples: others are samples that nothing was fabricated from"
         )
-    distances.append(
-        DistanceQuantiles.of(
-            "other sample to nearest original", nearest(others, rows, 1, device=device).distances[:, 0]
-        )
-    )
+    distances.append(DistanceQuantiles.of("other sample to nearest original", fresh_near.distances[:, 0]))
     models = replace(fit_classes(fabricated, labels, settings, device=device), space=rows.space)
     members, fresh = (nearest_distances(models, each) for each in (rows, others))
     by_sample = (-nearest(each, fabricated, 1, device=device).distances[:, 0] for each in (rows, others))
@@ -259,6 +259,7 @@ def _nearness(
         linked,
         membership_score(members, fresh, settings=str(settings)),
         attack_statistics(*by_sample),
+        repeated,
     )
 
 

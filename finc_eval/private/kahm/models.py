@@ -24,12 +24,16 @@ from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE, check_same_space
+from finc_eval.embeddings.search.neighbors import Neighbors
 from finc_eval.embeddings.subset import Subset
 from finc_eval.private.kahm.machine import Kahm, fit_deep
 from finc_eval.private.kahm.settings import KahmSettings
 
 MAX_BATCH_ENTRIES = 1 << 22  # numbers of a batch of queries and of their kernel values: 32 MiB each
 MAX_CLUSTERED = 50_000  # maximum number of samples that k-means sees; the others join the nearest cluster
+
+EQUAL = 1e-6
+"""Distance, as a part of a sample's length, up to which two samples are equal: float32 rounds entries by 6e-8."""
 
 
 class PreciseRows(ArrayEmbeddings):
@@ -51,6 +55,12 @@ def precise_rows(source: object, name: str) -> Embeddings:
     if isinstance(source, Embeddings | str | Path | EmbeddingCache):
         return as_embeddings(source, name)
     return PreciseRows(source, name)  # type: ignore[arg-type]  # anything else must be an array
+
+
+def count_repeated(near: Neighbors, base: Embeddings) -> int:
+    """Return how many samples are also samples of a base, from their nearest neighbors in it."""
+    parts = [torch.linalg.vector_norm(batch.rows.float(), dim=1).cpu().numpy() for batch in base.batches()]
+    return int((near.distances[:, 0] <= EQUAL * np.concatenate(parts)[near.indices[:, 0]]).sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,6 +81,15 @@ def test_others_are_no_originals_and_each_sample_has_a_label(made):
         fe.kahm.describe_fabrication(fabricated, [1], NOISE)
 
 
+def test_others_that_are_originals_are_counted_and_warned_of(made, digits):
+    rows, labels, fabricated = made
+    with pytest.raises(fe.DataError, match="are the same samples"):
+        fe.kahm.describe_fabrication(fabricated, labels, NOISE, originals=rows, others=rows[:40])
+    for others, count in ((digits[0][60:120], 20), (digits[0][80:120], 0)):
+        told = fe.kahm.describe_fabrication(fabricated, labels, NOISE, originals=rows, others=others)
+        assert told.nearness.repeated == count and len(outline(told).warnings) == bool(count)
+
+
 def test_pixels_stand_beside_what_was_fabricated_from_them_and_stay_in_the_file(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (24, 28, 28, 3), np.uint8)
     cache, labels = fe.extract(images, "pixels", tmp_path / "x.h5"), ["a", "b"] * 12
