@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from finc_eval.core.errors import DataError, UsageError, check_labels
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
+from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
+from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.subset import Subset
-from finc_eval.private.kahm.models import ClassModels, WideKahm, precise_rows
+from finc_eval.private.kahm.models import ClassModels, count_repeated, precise_rows
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class ClassFit(Record):
         to_mean: median distance of these samples to their mean.
         held_out: median distance of other samples of the class to it; None without such samples.
         held_out_samples: number of these.
+        repeated: number of these that are also samples of the model, and nearer than new ones.
     """
 
     name: str
@@ -45,6 +48,7 @@ class ClassFit(Record):
     to_mean: float
     held_out: float | None = None
     held_out_samples: int = 0
+    repeated: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +133,10 @@ def describe_models(models: ClassModels, others: object | None = None, labels: A
     if others is None and labels is not None:
         raise UsageError("labels are of others: pass both")
     names = [str(name) for name in models.classes]
-    held_out = [np.empty(0)] * len(names) if others is None else _held_out(models, names, others, labels)
+    held_out = [None] * len(names) if others is None else _held_out(models, names, others, labels)
     rows = (
-        _of_class(name, model, distances)
-        for name, model, distances in zip(names, models.models.values(), held_out, strict=True)
+        _of_class(name, models, label, fresh)
+        for name, label, fresh in zip(names, models.classes, held_out, strict=True)
     )
     return ModelsFit(
         provenance=Provenance.here("cpu"),
@@ -147,8 +151,8 @@ def describe_models(models: ClassModels, others: object | None = None, labels: A
 
 def _held_out(
     models: ClassModels, names: Sequence[str], others: object, labels: ArrayLike | None
-) -> list[NDArray[np.float64]]:
-    """Return the distances of held-out samples to the model of their class, (n,) for each class."""
+) -> Sequence[Embeddings | None]:
+    """Return the held-out samples of each class; None for a class without any."""
     rows = precise_rows(others, "others")
     if labels is None:
         if "label" not in rows.columns:
@@ -158,17 +162,18 @@ def _held_out(
     check_labels(texts.shape, rows.n)
     if not np.isin(texts, names).any():
         raise DataError(f"no sample of others has a class of the models, {', '.join(names)}: pass others with labels")
-    found = []
-    for name, label in zip(names, models.classes, strict=True):
-        chosen = np.flatnonzero(texts == name)
-        alone = ClassModels({label: models.models[label]}, models.settings, models.space)
-        found.append(alone.distances(Subset(rows, chosen)).values[:, 0] if len(chosen) else np.empty(0))
-    return found
+    places = (np.flatnonzero(texts == name) for name in names)
+    return [Subset(rows, chosen) if len(chosen) else None for chosen in places]
 
 
-def _of_class(name: str, model: WideKahm, held_out: NDArray[np.float64]) -> ClassFit:
-    """Return what is known of the model of a class, with the distances of held-out samples to it, (n,)."""
+def _of_class(name: str, models: ClassModels, label: Hashable, fresh: Embeddings | None) -> ClassFit:
+    """Return what is known of the model of a class, with its held-out samples."""
+    model, held_out, repeated = models.models[label], np.empty(0), 0
     own = torch.cat([layers[0].samples() for layers in model.branches])
+    if fresh is not None:
+        base = ArrayEmbeddings(own.float(), "samples of the model")
+        held_out = ClassModels({label: model}, models.settings, models.space).distances(fresh).values[:, 0]
+        repeated = count_repeated(nearest(fresh, base, 1, device=own.device), base)
     machines = [machine for layers in model.branches for machine in layers]
     return ClassFit(
         name=name,
@@ -181,4 +186,5 @@ def _of_class(name: str, model: WideKahm, held_out: NDArray[np.float64]) -> Clas
         to_mean=float(np.median(torch.linalg.vector_norm(own - own.mean(0), dim=1).cpu().numpy())),
         held_out=float(np.median(held_out)) if np.isfinite(held_out).any() else None,
         held_out_samples=len(held_out),
+        repeated=repeated,
     )

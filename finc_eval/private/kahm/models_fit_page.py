@@ -49,6 +49,11 @@ def outline(result: ModelsFit) -> Outline:
         # 5: classes that a warning names.
         named = join_words([*fewer[:5], *([f"{len(fewer) - 5:,} more"] if len(fewer) > 5 else [])])
         warnings.append(f"models of {named} have fewer than {result.asked} components, because they have few samples")
+    if repeated := sum(row.repeated for row in result.classes):
+        warnings.append(
+            f"{plural(repeated, 'held-out sample')} are also samples of the models, and nearer than new ones: leave "
+            "them out"
+        )
     if missing:
         warnings.append(f"{plural(len(missing), 'class')} have no held-out samples, such as {missing[0]}")
     return Outline(

@@ -38,6 +38,14 @@ def test_without_others_nothing_is_held_out_and_few_components_are_warned_of(fit
     assert "fewer than 9 components" in warning
 
 
+def test_held_out_samples_that_the_models_hold_are_counted_and_warned_of(digits):
+    models = fe.kahm.fit_classes(digits[0][:150], digits[1][:150], fe.kahm.KahmSettings(3))
+    for rows, count in ((slice(140, 200), 10), (slice(150, 200), 0)):
+        found = fe.kahm.describe_models(models, digits[0][rows], digits[1][rows])
+        assert sum(row.repeated for row in found.classes) == count
+        assert sum("also samples of the models" in text for text in outline(found).warnings) == bool(count)
+
+
 @pytest.mark.parametrize(
     ("others", "labels", "message"),
     [
