@@ -58,8 +58,8 @@ class Kinds(Mapped):
         signature: everything that changes the numbers.
         pairs: how the sets are paired; None for independent sets.
         by: shares of the values of the column `by`, such as labels; None if none was asked for.
-        looks: looks of each set in which it differs from all others together, the clearest first; empty for sets whose
-            pictures are not at hand, and for paired sets.
+        looks: looks of each set in which it differs from all others together, the clearest first, and columns of
+            numbers; empty for paired sets, and where the sets have neither pictures at hand nor such columns.
         sets_p_values: p-value of "this set and all others together are samples of one law", by label; None if a set has
             too few independent samples to test it.
         warnings: what to know before trusting the numbers.

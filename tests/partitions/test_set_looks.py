@@ -55,6 +55,16 @@ CASES = {  # what is done to each set, and the traits that are said of each
 }
 
 
+def test_of_pictures_that_are_not_at_hand_nothing_is_said():
+    rng = np.random.default_rng(0)
+    sets = {
+        name: fe.EmbeddingSet(rng.normal(size=(N, 3)), metadata={"size": rng.normal(size=N).round(3).astype(str)})
+        for name in "abc"
+    }
+    found = fe.kinds(sets)
+    assert found.looks == dict.fromkeys(sets, ()) and "blurred" not in found.says["looks"]
+
+
 @pytest.mark.one_of_each
 @pytest.mark.parametrize("case", CASES)
 def test_a_look_is_said_of_the_set_that_has_it(case):

@@ -134,7 +134,7 @@ NO_LOOKS = (
     "Repeats are not looked for here, and looks only in pictures of unpaired sets: compare two sets to find them."
 )
 
-NO_REPEATS = "No set looks unlike the others, such as blurred or gray; repeats are not looked for here."
+NO_REPEATS = "No set differs from the others in a measured look or column; repeats are not looked for here."
 
 OTHERS = "others"  # all sets but one together
 
