@@ -24,7 +24,7 @@ MADE = {
     "(Definition 14). That reads nothing but noisy samples.",
     False: "Noise is added to every entry (Result 1).",
 }
-"""How samples are made, by whether they are smoothed."""
+"""Sentences on how samples are made, for smoothed and for noisy samples."""
 
 HOW = (
     " The guarantee is about one entry: sets are neighbors if they differ in one entry of one sample. For a whole "
