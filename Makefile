@@ -7,7 +7,7 @@
 # make oldest the fast tests with the oldest versions that pyproject.toml allows, in .venv-oldest (Python 3.11, 8 GB)
 # make newest the tests with the newest Python that is installed and the newest packages, in .venv-newest (8 GB)
 # make middle the same with Python 3.12, in .venv-middle
-# make turn   the name of the one that .ci/run tests now: oldest, middle or newest, by turns
+# make turn   the name of the one that .ci/run tests now: oldest, middle, newest or wheel, by turns
 # make dist   the wheel and the source archive, byte for byte the same for one commit
 # make wheel  the demo from the wheel, in an environment of its own with what the wheel asks for alone (.venv-wheel, 8 GB)
 # make audit  known weaknesses of what is installed

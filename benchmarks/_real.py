@@ -35,6 +35,18 @@ def asset(*parts):
     return path
 
 
+def discretized_adult(form="simple"):
+    """Return the levels of Adult's 22 561 records as the authors of DP-HP make them, (n, 15): simple, or bounded.
+
+    Unlike the other functions it has no labels: they are a column.
+    """
+    path = asset("tabular", "adult_discretized.npz")
+    if path is None:
+        return None
+    with np.load(path) as data:
+        return data[form].astype(np.int64)
+
+
 def ucf101():
     """Return 2 010 clips of 15 actions, 108 to 160 each: VGG-16 features, averaged over frames, d = 4096."""
     path = asset("ucf101", "vgg16_relu6_mean.npz")

@@ -11,9 +11,9 @@ import gzip
 import numpy as np
 import torch
 from _marginals import published_distance
-from _real import asset
+from _real import asset, discretized_adult
 from _record import record
-from dp_hp_marginals import DELTA, described
+from dp_hp_marginals import DELTA, encoded
 
 from finc_eval.privacy import Guarantee
 from finc_eval.private.settings import DpHp, DpMerf
@@ -36,9 +36,7 @@ def distances(real, made):
 
 def ours(real, method):
     """Make a table at ε = 1 by a method of this program."""
-    lowest = real.min(0)
-    table = described(real.max(0) - lowest + 1)
-    records = table.one_hot(torch.from_numpy(real - lowest))
+    lowest, table, records = encoded(real)
     target = release_embedding(records, None, table_statistics(method, table), Guarantee.of(1, DELTA), ledger=None)
     generator = ProductMixture(table, MIXTURE_COMPONENTS)
     fit(generator, target, steps=300, rate=MIXTURE_RATE)
@@ -48,13 +46,12 @@ def ours(real, method):
 
 def main():
     torch.set_num_threads(1)
-    path = asset("tabular", "adult_discretized.npz")
-    if path is None:
+    real, folder = discretized_adult(), asset("tabular")
+    if real is None:
         return
-    real = np.load(path)["simple"].astype(np.int64)
     rows = []
     for file, name in PUBLISHED.items():
-        with gzip.open(path.parent / f"{file}.npy.gz") as stream:
+        with gzip.open(folder / f"{file}.npy.gz") as stream:
             made = np.rint(np.load(stream)).astype(np.int64)
         rows.append({"table": name, "made by": "the authors", "ε": 1, "records": len(made)} | distances(real, made))
         print(rows[-1], flush=True)

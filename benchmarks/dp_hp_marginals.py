@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from _marginals import published_distance
 from _papers import published
-from _real import asset
+from _real import discretized_adult
 from _record import record
 
 from finc_eval.privacy import Guarantee
@@ -52,6 +52,13 @@ def described(levels):
     )
 
 
+def encoded(real):
+    """Return the lowest level of each column of a table of levels, (n, k), its description, and its records."""
+    lowest = real.min(0)
+    table = described(real.max(0) - lowest + 1)
+    return lowest, table, table.one_hot(torch.from_numpy(real - lowest))
+
+
 def distances(real, synthetic):
     return [
         *(marginal_distance(real, synthetic, columns, at_most=SUBSETS) for columns in (3, 4)),
@@ -66,15 +73,12 @@ def shown(values):
 
 def main():
     torch.set_num_threads(1)
-    path = asset("tabular", "adult_discretized.npz")
-    if path is None:
-        return
     rows = []
     for name in ("simple", "bounded"):
-        real = np.load(path)[name].astype(np.int64)
-        lowest = real.min(0)
-        table = described(real.max(0) - lowest + 1)
-        records = table.one_hot(torch.from_numpy(real - lowest))
+        real = discretized_adult(name)
+        if real is None:
+            return
+        lowest, table, records = encoded(real)
         statistics = {
             "DP-HP, sum + total degree 2": lambda seed, table=table: table_statistics(DpHp(), table),
             "DP-HP, sum alone": lambda seed, table=table: table_statistics(DpHp(), table)[:1],

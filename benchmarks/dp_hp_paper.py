@@ -8,12 +8,11 @@ those of its Tables 4 and 6. The generator is ours, a mixture; the paper has a n
 
 import time
 
-import numpy as np
 import torch
 from _papers import published
-from _real import asset
+from _real import discretized_adult
 from _record import record
-from dp_hp_marginals import DELTA, SUBSETS, described, weighted_by_noise
+from dp_hp_marginals import DELTA, SUBSETS, encoded, weighted_by_noise
 
 from finc_eval.privacy import DpHpPaper, Guarantee
 from finc_eval.private.synthesis.dp_hp import fit, release_embedding
@@ -37,13 +36,10 @@ SETTINGS = [
 
 def main():
     torch.set_num_threads(1)
-    path = asset("tabular", "adult_discretized.npz")
-    if path is None:
+    real = discretized_adult()
+    if real is None:
         return
-    real = np.load(path)["simple"].astype(np.int64)
-    lowest = real.min(0)
-    table = described(real.max(0) - lowest + 1)
-    records = table.one_hot(torch.from_numpy(real - lowest))
+    lowest, table, records = encoded(real)
     rows = []
     for epsilon, columns, order, gamma, paper in SETTINGS:
         guarantee = None if epsilon is None else Guarantee.of(epsilon, DELTA)

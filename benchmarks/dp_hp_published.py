@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from _marginals import published_distance
 from _papers import published
-from _real import asset
+from _real import discretized_adult
 from _rows import record_rows
 
 from finc_eval.privacy import Guarantee
@@ -95,9 +95,8 @@ def row(rule, rate):
     }
 
 
-if __name__ == "__main__" and (path := asset("tabular", "adult_discretized.npz")) is not None:
+if __name__ == "__main__" and (real := discretized_adult()) is not None:
     torch.set_num_threads(1)
-    real = np.load(path)["simple"].astype(np.int64)
     record_rows(
         "dp_hp_published",
         SETTINGS,

@@ -1,6 +1,8 @@
 from .numerics.density_difference import density_difference as density_difference
 from .private.kahm import federated as federated
+from .private.kahm.classification import classification as classification
 from .private.kahm.classifier import KahmClassifier as KahmClassifier
+from .private.kahm.classifying import classify as classify
 from .private.kahm.element_noise import ElementNoise as ElementNoise
 from .private.kahm.element_noise import noise_quantile as noise_quantile
 from .private.kahm.fabrication import fabricate as fabricate
@@ -8,13 +10,12 @@ from .private.kahm.fabrication import fabricate_classes as fabricate_classes
 from .private.kahm.fabrication import fit_private_classes as fit_private_classes
 from .private.kahm.fabrication import published_steps as published_steps
 from .private.kahm.fabrication import smooth as smooth
+from .private.kahm.fabrication_result import describe_fabrication as describe_fabrication
 from .private.kahm.files import load_models as load_models
 from .private.kahm.files import save_models as save_models
 from .private.kahm.machine import Kahm as Kahm
 from .private.kahm.machine import fit_deep as fit_deep
 from .private.kahm.machine import fit_machine as fit_machine
-from .private.kahm.membership import ClassificationQuality as ClassificationQuality
-from .private.kahm.membership import classification_quality as classification_quality
 from .private.kahm.membership import membership_score as membership_score
 from .private.kahm.membership import nearest_distances as nearest_distances
 from .private.kahm.models import ClassModels as ClassModels
@@ -22,4 +23,5 @@ from .private.kahm.models import WideKahm as WideKahm
 from .private.kahm.models import fit_classes as fit_classes
 from .private.kahm.models import fit_wide as fit_wide
 from .private.kahm.models import matching_scores as matching_scores
+from .private.kahm.models_fit import describe_models as describe_models
 from .private.kahm.settings import KahmSettings as KahmSettings

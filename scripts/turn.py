@@ -1,12 +1,13 @@
-"""Print the environment that is tested besides that of `make test`: landings by turns see all of them.
+"""Print the environment that is tested besides that of `make test`: landings by turns see all, and the wheel's.
 
     python scripts/turn.py oldest=python3.11 middle=python3.12 newest=python3.13
 
 The arguments are the Pythons of `make oldest`, `make middle` and `make newest`; nothing after `=` means that the
 machine has none. The interpreter that runs this script is that of `make test`, which has new packages. An environment
-takes turns if its packages or its Python differ from these; if none differs, `newest` does. The number of the turn is
+takes turns if its packages or its Python differ from these; if none differs, `newest` does. The environment of
+`make wheel`, which holds what the wheel asks for alone, takes its turn after them. The number of the turn is
 GITHUB_RUN_NUMBER, or else the days since 1970: a shallow checkout has no commits to count.
-TURN=oldest, middle or newest decides instead.
+TURN=oldest, middle, newest or wheel decides instead.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-NAMES = ("oldest", "middle", "newest")
+NAMES = ("oldest", "middle", "newest", "wheel")
 
 Version = tuple[int, ...]
 
@@ -50,12 +51,12 @@ def number(variables: Mapping[str, str], now: float) -> int:
 
 
 def turns_of(tested: Version, found: Mapping[str, Version]) -> list[str]:
-    """Return the environments that differ from that of make test, or `newest` alone."""
+    """Return the environments that differ from that of make test, or else `newest`, and that of the wheel."""
     newest = found.get("newest", tested)
     turns = ["oldest"] if "oldest" in found else []
     turns += ["middle"] if found.get("middle", tested) not in (tested, newest) else []
     turns += ["newest"] if newest != tested else []
-    return turns or ["newest"]
+    return [*(turns or ["newest"]), "wheel"]
 
 
 def version_of(python: str) -> Version:

@@ -27,6 +27,18 @@ def course_of_looks(x, y):
     return monitor.result
 
 
+def hull_machines(members, others):
+    """Make the results of models of two classes, of how they classify, and of fabricated samples."""
+    bold, other_bold = (np.where(rows.mean(1) > 0.13, "bold", "thin") for rows in (members, others))
+    models, noise = fe.kahm.fit_classes(members, bold), fe.kahm.ElementNoise(epsilon=8)
+    made = fe.kahm.fabricate_classes(members, bold, noise)
+    return (
+        fe.kahm.describe_models(models, others, other_bold),
+        fe.kahm.classify(models, others, other_bold),
+        fe.kahm.describe_fabrication(made, bold, noise, originals=members, others=others),
+    )
+
+
 def one_of_each(folder):
     """Make one result of every type, by the name of the type; the private sketch behind two of them is "sketch".
 
@@ -54,6 +66,7 @@ def one_of_each(folder):
         fe.audit(gen, ref[:200], ref[200:]),
         fe.evaluate(x[:60], y[:60], features=20),
         membership_score(np.arange(1.0, 40), np.arange(2.0, 50), permutations=19),
+        *hull_machines(x[:60], y[:60]),
         private.score(x),
         private.compare({"a": x, "b": gen[200:]}),
         fe.leaderboard([x, gen[200:]], private),

@@ -68,6 +68,11 @@ class Page(HTMLParser):
             and (inside is None or inside in parents)
         ]
 
+    def shown(self, inside):
+        """Return the pictures inside an element that are not those of all members, which a card has folded."""
+        members = {*self.find("details", "members")}
+        return [number for number in self.find("img", inside=inside) if members.isdisjoint(self.elements[number][2])]
+
     def text(self, number):
         return " ".join(self._text[number].split())
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 ALL = {"oldest": (3, 11), "middle": (3, 12), "newest": (3, 13)}
 
 
-def over_days(tested, found, days=6):
+def over_days(tested, found, days=12):
     """Return the environments of consecutive days, from a Sunday on."""
     return [chosen(tested, found, {}, day * SECONDS_A_DAY + 100) for day in range(20_000, 20_000 + days)]
 
@@ -26,15 +26,19 @@ def over_days(tested, found, days=6):
 @pytest.mark.parametrize(
     ("tested", "found", "turns"),
     [
-        ((3, 11), ALL, {"oldest", "middle", "newest"}),
-        ((3, 12), ALL, {"oldest", "newest"}),  # make test sees the middle Python
-        ((3, 13), ALL, {"oldest", "middle"}),
-        ((3, 11), {"oldest": (3, 11), "newest": (3, 11)}, {"oldest"}),  # besides the newest packages of make test
-        ((3, 11), {"oldest": (3, 11), "newest": (3, 13)}, {"oldest", "newest"}),
-        ((3, 11), {"oldest": (3, 11), "middle": (3, 12), "newest": (3, 12)}, {"oldest", "newest"}),
-        ((3, 12), {"middle": (3, 12), "newest": (3, 12)}, {"newest"}),
-        ((3, 13), {"newest": (3, 13)}, {"newest"}),
-        ((3, 13), {}, {"newest"}),
+        ((3, 11), ALL, {"oldest", "middle", "newest", "wheel"}),
+        ((3, 12), ALL, {"oldest", "newest", "wheel"}),  # make test sees the middle Python
+        ((3, 13), ALL, {"oldest", "middle", "wheel"}),
+        (
+            (3, 11),
+            {"oldest": (3, 11), "newest": (3, 11)},
+            {"oldest", "wheel"},
+        ),  # besides the newest packages of make test
+        ((3, 11), {"oldest": (3, 11), "newest": (3, 13)}, {"oldest", "newest", "wheel"}),
+        ((3, 11), {"oldest": (3, 11), "middle": (3, 12), "newest": (3, 12)}, {"oldest", "newest", "wheel"}),
+        ((3, 12), {"middle": (3, 12), "newest": (3, 12)}, {"newest", "wheel"}),
+        ((3, 13), {"newest": (3, 13)}, {"newest", "wheel"}),
+        ((3, 13), {}, {"newest", "wheel"}),
     ],
 )
 def test_consecutive_days_reach_each_environment_that_differs_from_that_of_make_test(tested, found, turns):
@@ -45,7 +49,7 @@ def test_consecutive_days_reach_each_environment_that_differs_from_that_of_make_
 def test_a_day_has_a_single_turn_and_the_number_of_a_run_on_github_counts_instead():
     turns = over_days((3, 11), ALL, 1)
     assert [chosen((3, 11), ALL, {}, 20_000 * SECONDS_A_DAY + hour * 3_600) for hour in range(24)] == turns * 24
-    runs = [chosen((3, 11), ALL, {"GITHUB_RUN_NUMBER": str(run)}, 0) for run in (7, 8, 9)]
+    runs = [chosen((3, 11), ALL, {"GITHUB_RUN_NUMBER": str(run)}, 0) for run in (7, 8, 9, 10)]
     assert sorted(runs) == sorted(NAMES)
 
 
@@ -83,7 +87,7 @@ def test_long_cases_by_turns_are_all_reached_and_those_of_make_test_run_in_each(
 
 
 def test_an_unknown_turn_is_refused_with_what_there_is():
-    with pytest.raises(ValueError, match="TURN is 'new': set it to oldest, middle or newest, or unset it"):
+    with pytest.raises(ValueError, match="TURN is 'new': set it to oldest, middle, newest or wheel, or unset it"):
         chosen((3, 11), ALL, {"TURN": "new"}, 0)
 
 

@@ -1,24 +1,25 @@
-"""Tables of samples: as .csv files, and tables of their classes on the terminal."""
+"""Tables of samples as .csv files."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from math import isclose
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 import finc_eval as fe
-from finc_eval.cli.output import print_json, print_listing, refuse_loss
+from finc_eval.cli.output import refuse_loss
 from finc_eval.core.doors import create_text, lines_of
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import CsvLines, write_rows
-from finc_eval.core.record import plain
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import write_whole
-from finc_eval.core.words import plural
+
+if TYPE_CHECKING:
+    from finc_eval.private.kahm.classification import Classification
 
 
 def is_table_of(path: Path, lines: Iterable[Sequence[str]], rows: int | None = None) -> bool:
@@ -50,54 +51,20 @@ def _near(cell: str, wanted: str) -> bool:
         return False
 
 
-def write_classes(
-    out: Path,
-    ids: Sequence[str],
-    classes: Sequence[Hashable],
-    values: NDArray[np.float64],
-    labels: Sequence[str] | None,
-    force: bool,
-    as_json: bool,
-    *,
-    are_own: bool = False,
-) -> None:
+def write_classes(out: Path, found: Classification, force: bool) -> None:
     """Write id, nearest class, distance and matching scores of samples, unless the file has other samples or classes.
 
-    The class is empty if all distances are infinite. How many samples are of each class is printed and, with their
-    labels, how well the classes are distinguished; `are_own` if the models were fitted to these samples.
+    The class is empty if all distances are infinite.
     """
+    values, classes = np.asarray(found.distances), [row.name for row in found.classes]
 
     def lines() -> Iterator[Sequence[str]]:
         yield ["id", "class", "distance", *(f"score {name}" for name in classes)]
-        for name, distances, line in zip(ids, values, fe.kahm.matching_scores(values), strict=True):
+        for name, distances, line in zip(found.ids, values, fe.kahm.matching_scores(values), strict=True):
             column = int(distances.argmin())
-            label = "" if np.isinf(distances[column]) else str(classes[column])
+            label = "" if np.isinf(distances[column]) else classes[column]
             yield [name, label, f"{distances[column]:.6g}", *(f"{score:.6f}" for score in line)]
 
-    refuse_loss(out, lambda path: is_table_of(path, lines(), len(ids)), force)
+    refuse_loss(out, lambda path: is_table_of(path, lines(), found.samples), force)
     with write_whole(out) as temporary, create_text(temporary) as file:
         write_rows(file, lines(), texts=2)
-    undefined = np.isinf(values).all(1)
-    nearest = np.where(undefined, -1, values.argmin(1))
-    counts = {str(name): int((nearest == number).sum()) for number, name in enumerate(classes)}
-    names = [str(name) for name in classes]
-    strange = sorted({*labels} - {*names}) if labels is not None else []
-    quality = None if labels is None or strange else fe.kahm.classification_quality(values, names, labels)
-    if as_json:
-        summary = {"path": str(out), "n": len(values), "classes": counts, "undefined": int(undefined.sum())}
-        print_json({**summary, "are_own": are_own, "quality": None if quality is None else plain(quality)})
-        return
-    aucs = [None] * len(names) if quality is None else quality.aucs
-    rows = [
-        [name, f"{counts[name]:,}", "–" if area is None else f"{area:.3f}"]
-        for name, area in zip(names, aucs, strict=True)
-    ]
-    print_listing(f"Classes of {plural(len(values), 'sample')}", ["class", "samples", "AUC"], rows, names=["class"])
-    if quality is not None:
-        of_fit = " on the samples that the models were fitted to: pass others to see that of new samples"
-        print(f"accuracy {quality.accuracy:.4f}{of_fit * are_own}")
-    if strange:
-        print(f"no accuracy: the models have no class {strange[0]!r}, which samples are labeled with")
-    if undefined.any():
-        print(f"{plural(int(undefined.sum()), 'sample')} without a distance to any class")
-    print(out)

@@ -36,7 +36,10 @@ from finc_eval.report.terminal import MAX_COLUMNS, aligned, brief, print_table
 UNMARKED = (".xml",)  # files that do not say what made them: they are of what made the JSON file beside them
 
 SUFFIXES = {
-    **dict.fromkeys(("comparison", "kinds", "methods", "spaces", "sweep", "changes"), (".h5", ".json", ".html")),
+    **dict.fromkeys(
+        ("comparison", "kinds", "methods", "spaces", "sweep", "changes", "classification", "fabrication"),
+        (".h5", ".json", ".html"),
+    ),
     **dict.fromkeys(("verdict", "night"), (".json", ".html", ".md", *UNMARKED)),
 }
 """Types of results with arrays or pictures, which an .h5 file keeps, or for pipelines; all others have a page and a

@@ -8,7 +8,7 @@ from typing import Protocol
 from finc_eval.comparison.direction import Direction, Interval
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, percent_range, plural
-from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.embeddings.set_info import SetInfo, titles_of
 from finc_eval.findings.facts import name_alone, tell
 from finc_eval.findings.finding import OF_TRAITS, Finding
 from finc_eval.findings.visible import Visible
@@ -258,14 +258,24 @@ def _estimate(comparison: Compared) -> str:
 def details(comparison: Compared) -> dict[str, str]:
     """Return what stands behind the headline, a sentence by key.
 
-    How different the sets are over all kinds, what the kinds explain of it, and which directions they do not show.
+    How different the sets are over all kinds, what the kinds explain of it, which directions they do not show, and on
+    which of two sets of prompts they differ less.
     """
     told = overall(comparison)
     if "change" in told and significant(comparison.kinds, ALPHA) and comparison.explained is not None:
         part, whole = (f"{100 * amount:.0f}" for amount in (comparison.explained, comparison.difference or 0.0))
         share = "all of it" if part == whole else f"{part} of these {whole} points"
         told |= {"explained": f"The kinds that differ explain {share}."} if whole != "0" else {}
-    return told | say_drifts(comparison) | _say_unlooked(comparison)
+    return told | say_drifts(comparison) | _say_prompt_sets(comparison) | _say_unlooked(comparison)
+
+
+def _say_prompt_sets(comparison: Compared) -> dict[str, str]:
+    """Return on which of two sets of prompts the images differ less, in sentences, where a column names two."""
+    if comparison.prompts is None:
+        return {}
+    titles = dict(zip(("gen", "ref"), titles_of(comparison.gen, comparison.ref), strict=True))
+    told = comparison.prompts.say_prompt_sets(titles)
+    return {f"prompt sets {place}": sentence for place, sentence in enumerate(told, 1)}
 
 
 def _say_unlooked(comparison: Compared) -> dict[str, str]:

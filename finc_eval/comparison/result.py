@@ -33,11 +33,12 @@ from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.findings.finding import Finding
 from finc_eval.findings.local import PartOfSet
 from finc_eval.findings.visible import Visible
+from finc_eval.gallery.members import KEPT_OF_IT, Members
 from finc_eval.gallery.pictured import Captions, check_captions, store_captions
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.exchanges import MeanLaw
 from finc_eval.numerics.inference import ALPHA, significant
-from finc_eval.partitions.atlas import Mapped, Members
+from finc_eval.partitions.atlas import Mapped
 from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.counts import KindsOfSamples, read_kinds
 from finc_eval.partitions.kind import Kind, check_kinds, shown_of
@@ -294,15 +295,18 @@ class Comparison(Mapped):
         return {label: self.shown_ids(label) for label in SET_NAMES}
 
     def member_lists(self) -> list[Members]:
-        """Return the members of all kinds and headings, and the samples that looks and directions keep."""
-        lists = super().member_lists() if self.kinds else []
-        which = "The samples that the result keeps of it, the most typical first."
-        lists += [Members(look.name, look.sentence, which, look.examples) for look in self.looks]
+        """Return the samples that looks, parts and clips that drift keep, all of kinds, and those of directions."""
+        which = KEPT_OF_IT
+        lists = [Members(look.name, look.sentence, which, look.examples) for look in self.looks]
+        lists += [Members(part.words, part.finding.text, which, {part.owner: part.samples}) for part in self.parts]
+        drifts = [finding for finding in self.findings if finding.kind == "drift"]
+        lists += [Members(each.name, each.text, which, {("ref", "gen")[each.is_more]: each.ids}) for each in drifts]
+        lists += super().member_lists() if self.kinds else []
         ends = (
             (direction, {"gen": direction.typical("gen"), "ref": direction.typical("ref")})
             for direction in self.directions
         )
-        return lists + [Members(direction.id, direction.title, which, ids) for direction, ids in ends]
+        return lists + [Members(each.id, each.title, which, ids, are_members=False) for each, ids in ends]
 
     def score(self, embeddings: object, modes: Sequence[Direction] | None = None) -> NDArray[np.float32]:
         """Score any samples on the directions: s = φ(x)·v is high for samples of the direction.

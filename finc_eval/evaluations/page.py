@@ -74,7 +74,8 @@ def page(result: Evaluation, samples: Mapping[str, Samples]) -> str:
         sections.append(Section("privacy", table.title, table.legend, table=table))
     for name, part in result.parts.items():
         sections += _of_part(name, part)
-    return render(result, said, gallery, sections=sections, **first)
+    folds = {} if result.comparison is None else result.comparison.folds
+    return render(result, said, gallery, sections=sections, folds=folds, **first)
 
 
 def _first_screen(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:

@@ -73,6 +73,11 @@ class Courses:
         """Middle of each part of the time in seconds, (12,)."""
         return np.asarray((np.arange(PARTS_OF_TIME) + 0.5) * (self.seconds / PARTS_OF_TIME))
 
+    @property
+    def frames(self) -> Array:
+        """Frame of each of `INSTANTS`, (INSTANTS,)."""
+        return np.asarray(np.linspace(0, self.seconds, INSTANTS) * self.rate)
+
     def going_on(self, event: str) -> Array:
         """Return the share of clips in which something goes on in the middle of each part of the time, (12,)."""
         frames = self.middles * self.rate

@@ -21,7 +21,7 @@ from finc_eval.findings.finding import Finding
 from finc_eval.naming.classes import class_levels, is_class
 from finc_eval.naming.evidence import CLASSIFIER, MOST, SUCH_AS
 from finc_eval.naming.explained import TAIL, Explained, name_cause
-from finc_eval.naming.looks import EXAMPLES
+from finc_eval.naming.looks import MOST_EXAMPLES
 from finc_eval.naming.measured import MeasuredSets
 from finc_eval.naming.questions import enrichment_p
 from finc_eval.naming.texture import Array
@@ -80,7 +80,7 @@ def find_class_with_look(
     look = name_cause(looks, [trait.name for trait in known[0]])
     members = {"gen": _estimate(look, levels, candidates), "ref": look.has["ref"] & candidates.near["ref"]}
     shares = {label: float(mask.mean()) for label, mask in members.items()}
-    shown = {label: sets[label].ids_at(rows[label][mask][:EXAMPLES]) for label, mask in members.items()}
+    shown = {label: sets[label].ids_at(rows[label][mask][:MOST_EXAMPLES]) for label, mask in members.items()}
     name = f"like {quote(noun)} but {re.split('[,:]', look.name or '')[0]}"
     found = Finding(name, "look", False, shares["gen"], shares["ref"], held.finding.p_value, ids=shown["gen"])
     return Held(found, members, name, look.trait, None, shown, of_kind=held.key)

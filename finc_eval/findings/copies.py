@@ -14,7 +14,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import counts_by_hash
 from finc_eval.findings.causes import Held, Members
 from finc_eval.findings.finding import Finding
-from finc_eval.naming.looks import EXAMPLES
+from finc_eval.naming.looks import MOST_EXAMPLES
 from finc_eval.naming.measured import looked_rows
 from finc_eval.naming.repeated import COPIES, NEAR_COPIES, REPEATED, SOME_NEAR, digests_of, pair_rows
 from finc_eval.numerics.families import level_of_each
@@ -90,8 +90,8 @@ def _show(
     sets: Mapping[str, Embeddings], members: Members, digests: Mapping[str, NDArray[np.uint64]]
 ) -> dict[str, tuple[str, ...]]:
     """Return ids of copies among the samples looked at, and of their originals where these are equal, by set."""
-    rows = looked_rows(sets["gen"])[members["gen"]][:EXAMPLES]
-    originals = np.flatnonzero(np.isin(digests["ref"], digests["gen"]))[:EXAMPLES]
+    rows = looked_rows(sets["gen"])[members["gen"]][:MOST_EXAMPLES]
+    originals = np.flatnonzero(np.isin(digests["ref"], digests["gen"]))[:MOST_EXAMPLES]
     return {"gen": sets["gen"].ids_at(rows), "ref": sets["ref"].ids_at(originals)}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import model_validator
@@ -13,6 +13,7 @@ from finc_eval.core.words import percent, percent_of, predicate, rounded_down, s
 from finc_eval.local_evidence.result import UPSIDE_DOWN
 from finc_eval.naming.evidence import ADJECTIVE, UNNAMED, WORD
 from finc_eval.naming.explained import TAIL
+from finc_eval.naming.measured import TraitSpread
 from finc_eval.naming.repeated import AT_LEAST
 
 What = Literal[
@@ -24,6 +25,8 @@ are the sets as a whole."""
 OF_TRAITS: tuple[What, ...] = ("look", "column")  # kinds of findings that something measured of each sample names
 
 FROZEN = "frozen"  # name of the drift of clips that stand still
+CUT = "cut to black"  # name of clips that stand still because these frames are black
+FREEZES = (FROZEN, CUT, f"{FROZEN} or {CUT}")  # all, or a tenth and more of the clips, are cut to black
 
 LACKING = 0.2  # part of its share in the other set up to which a set is said to lack a kind
 
@@ -61,6 +64,8 @@ class Finding(Record):
         period: of clips that loop, the number of frames after which a frame comes again.
         course: of a drift, for each twelfth of the compared time: its middle in seconds, and the mean of the set and of
             the other set; of a freeze or loop, the share of clips in which it goes on.
+        trait: of a look, what is measured of each sample, such as "sharpness".
+        spread: of a look, how that is spread in both sets; None for repeats, and for findings of earlier versions.
     """
 
     name: str
@@ -82,6 +87,8 @@ class Finding(Record):
     first_frame_interval: tuple[int, int] | None = None
     period: int | None = None
     course: tuple[tuple[float, float, float], ...] = ()
+    trait: str = ""
+    spread: TraitSpread | None = field(default=None, hash=False)  # findings are keys, and it has a dict
 
     @property
     def size(self) -> float:
@@ -172,7 +179,7 @@ class Finding(Record):
         ends = f" ({low} to {high})" if low < high else ""
         period = "" if self.period is None else f" every {self.period} frames"
         own = [row[1 if self.is_more else 2] for row in self.course]
-        is_over = self.name == FROZEN and bool(own) and own[-1] < max(own) / 2
+        is_over = self.name in FREEZES and bool(own) and own[-1] < max(own) / 2
         return f"{period}{' for a while' if is_over else ''} from frame {self.first_frame}{ends} on"
 
     def _say_look(self) -> str:

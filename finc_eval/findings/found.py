@@ -18,7 +18,7 @@ from finc_eval.findings.finding import Finding, What
 from finc_eval.findings.names import KindNames, whole_with_others
 from finc_eval.naming.columns import is_look
 from finc_eval.naming.evidence import CLASSIFIER, MOST, PARTLY, TRAIT
-from finc_eval.naming.looks import EXAMPLES, REPEAT, Look
+from finc_eval.naming.looks import MOST_EXAMPLES, REPEAT, Look
 from finc_eval.naming.measured import MeasuredSets, looked_rows
 from finc_eval.naming.parts import Property, have
 from finc_eval.naming.traits import Trait
@@ -51,7 +51,7 @@ def look_finding(look: Look) -> Finding:
     own, other, interval = (look.share_gen, look.share_ref, look.interval) if has_shares else (None, None, None)
     return Finding(
         look.name, what, look.whole, own, other, look.p_value, look.kinds, ids=ids, explains=look.kinds,
-        share_interval=interval,
+        share_interval=interval, trait=look.trait, spread=look.spread,
     )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def kind_finding(kind: Kind, names: KindNames) -> Finding:
     more_in = "gen" if kind.share_difference > 0 else "ref"
     return Finding(
         names.noun(kind), "kind", False, kind.share_gen, kind.share_ref, kind.p_value, parts,
-        ids=kind.shares[more_in].top_ids[:EXAMPLES], interval=kind.share_difference_interval,
+        ids=kind.shares[more_in].top_ids, interval=kind.share_difference_interval,
     )  # fmt: skip
 
 
@@ -220,7 +220,7 @@ def _hold_kind(
 ) -> Held:
     finding = kind_finding(kind, names)
     members = {label: np.isin(each, finding.parts) for label, each in of_each.items()}
-    examples = {label: sets[label].ids_at(rows[label][has][:EXAMPLES]) for label, has in members.items()}
+    examples = {label: sets[label].ids_at(rows[label][has][:MOST_EXAMPLES]) for label, has in members.items()}
     inside = [part for part in kinds if part.id in finding.parts]
     said = [asked for part in inside for asked in _said_by(part)]
     asked = None

@@ -17,7 +17,7 @@ from finc_eval.findings.finding import Finding
 from finc_eval.local_evidence.find import PERMUTATIONS, find_local
 from finc_eval.local_evidence.inputs import LocalInput
 from finc_eval.local_evidence.result import SHOWN, FoundPart, Heat, LocalPart
-from finc_eval.naming.looks import EXAMPLES
+from finc_eval.naming.looks import MOST_EXAMPLES
 from finc_eval.naming.measured import MeasuredSets, PictureLooks, looked_rows, measure_sets
 from finc_eval.naming.repeated import REPEATED, digests_of
 from finc_eval.numerics.exchanges import unit_numbers
@@ -73,7 +73,7 @@ class PartOfSet(FoundPart):
         least, is_more = self.at_least or 0.0, self.side == "more"
         return Finding(
             self.words, "part", False, least * is_more, least * (not is_more), self.p_value,
-            ids=self.samples[:EXAMPLES],
+            ids=self.samples[:MOST_EXAMPLES],
         )  # fmt: skip
 
 

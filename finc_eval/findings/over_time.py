@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.findings.aligned import EVENTS, INSTANTS, LOOPING, PARTS_OF_TIME, Courses, align_courses
 from finc_eval.findings.causes import Held
-from finc_eval.findings.finding import Finding
+from finc_eval.findings.finding import FREEZES, FROZEN, Finding
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.explained import OTHER, STRONG, Explained, Has, threshold_of
 from finc_eval.naming.looks import EXAMPLES
@@ -43,6 +43,8 @@ DRIFTS = {
     "speed": ("with falling motion", "with rising motion"),
 }
 """Names of clips in which a trait of `COURSE` falls, and rises."""
+
+BLACK = 4 / 255  # brightness of a frame up to which nobody sees a picture
 
 OF_MOTION = tuple(trait.name for trait in LOOKS_OF_CLIPS)  # looks that follow from freezes, loops and changes of speed
 
@@ -159,9 +161,20 @@ def _hold_event(event: str, tested: _TestedClips) -> Held:
     starts = np.array([run.start for run in clips.events[event]], float)
     frames = np.array([_weighted_median(starts, weights) for weights in _weights(clips, tested.seed)])
     period = int(np.median(clips.periods)) if event == LOOPING else None
-    explained = Explained(COLUMNS[place], 0.0, False, own, event, order, 0.5)
+    name = _name_freeze(clips) if event == FROZEN else event
+    explained = Explained(COLUMNS[place], 0.0, False, own, name, order, 0.5)
     course = {label: each.going_on(event) for label, each in tested.courses.items()}
     return _hold(explained, tested, tested.p_value(place), frames, course, period)
+
+
+def _name_freeze(clips: Courses) -> str:
+    """Return how clips stand still: frozen, cut to black, or some of both."""
+    light = clips.values[:, :, COURSE.index("brightness")] > BLACK
+    still = np.array([[run.start <= frame < run.stop for frame in clips.frames] for run in clips.events[FROZEN]], bool)
+    is_black = (~light & still).sum(1) > 0.9 * still.sum(1)  # a frame at the end may be between two
+    share = float((is_black & (light & ~still).any(1)).mean())
+    # 0.1: part of the clips that stand still from which they are said to be of two sorts.
+    return FREEZES[1] if share > 0.9 else FREEZES[2] if share >= 0.1 else FROZEN
 
 
 def _hold_look(place: int, tested: _TestedClips) -> Held:

@@ -212,7 +212,8 @@ def visible_blur(
         return None, None
     critical = _critical(np.abs(exchanged.z[1:]).max(1), among)
     place = first + SHARPNESS
-    scales = np.sqrt(exchanged.variances[0] / _independent(table))
+    seen = exchanged.variances[0]
+    scales = np.sqrt(np.where(seen > 0, seen / _independent(table), 1.0))  # of what does not vary, as if independent
     scale = {
         column.tail: float(factor) for column, factor in zip(columns, scales, strict=True) if column.place == place
     }

@@ -25,7 +25,8 @@ from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
-from finc_eval.gallery.thumbnails import Thumbnail, kept_thumbnails, preview, thumbnail
+from finc_eval.gallery.members import FOLDED_PICTURES, Fold, pictured_ids
+from finc_eval.gallery.thumbnails import SMALL_EDGE, Thumbnail, kept_thumbnails, preview, thumbnail
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.source import Samples
 
@@ -50,12 +51,14 @@ def read_gallery(
     kept: Mapping[str, Thumbnails] | None = None,
     names: Mapping[str, str] | None = None,
     still: Mapping[str, Collection[str]] = MappingProxyType({}),
+    small: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> Gallery:
     """Gather the pictures of the samples that a result shows, all by the label of their set.
 
     Pictures of a set come from what the caller gives, else from what the file of the result kept, else from the samples
     that were compared in this process. A path that a file names is never opened. Sentences call the sets by `names`.
-    The pictures of clips with the ids `still` are their last frames.
+    The pictures of clips with the ids `still` are their last frames. Samples `small` have small pictures, where they
+    are at hand and are not shown otherwise.
     """
     if given:
         from finc_eval.samples.opening import open_source  # the readers of samples, which few results need
@@ -67,14 +70,17 @@ def read_gallery(
     missing: dict[str, list[tuple[str, str]]] = {}
     for label, info in sets.items():
         wanted = set(shown[label])
+        folded = set(small.get(label, ())) - wanted
         source = given.get(label, info.samples)
         if label not in given and (kept is not None or source is None):
             held, reason = (kept or {}).get(label, {}), "only their ids are at hand"
             reason = "the file has no pictures of them that can be read" if held else reason
-            pictures[label] = {name: picture for name, picture in held.items() if name in wanted}
+            pictures[label] = {name: picture for name, picture in held.items() if name in wanted | folded}
         else:
-            pictures[label], reason = read_thumbnails(source, wanted, info.clip, still=still.get(label, ()))
-        if lacking := len(wanted) - len(pictures[label]):
+            pictures[label], reason = read_thumbnails(
+                source, wanted, info.clip, still=still.get(label, ()), small=folded
+            )
+        if lacking := len(wanted - pictures[label].keys()):
             count = "the" if lacking == len(wanted) else f"{lacking} of the {len(wanted)}"
             missing.setdefault(reason, []).append((label, f"{count} samples of {(names or {}).get(label, label)}"))
     notes = []
@@ -87,14 +93,21 @@ def read_gallery(
 
 
 def read_thumbnails(
-    source: Any, wanted: set[str], clip: Clip | None, still_edge: int | None = None, *, still: Collection[str] = ()
+    source: Any,
+    wanted: set[str],
+    clip: Clip | None,
+    still_edge: int | None = None,
+    *,
+    still: Collection[str] = (),
+    small: Collection[str] = (),
 ) -> tuple[Thumbnails, str]:
     """Read samples from anything `open_source` takes; return their pictures, and why some are missing if some are.
 
     With `still_edge`, the pictures of clips are the frame in their middle, and no edge is longer. Of clips with the
-    ids `still`, they are the last frame, as the first picture of a preview is.
+    ids `still`, they are the last frame, as the first picture of a preview is. Samples `small` come on top, small.
     """
     thumbnails: Thumbnails = {}
+    wanted = wanted.union(small)
     if not wanted:
         return thumbnails, ""
     try:
@@ -111,9 +124,10 @@ def read_thumbnails(
             )
         for sample in samples:
             pixels, encoding = sample.pixels, sample.encoding
-            if pixels is not None and still_edge is not None:
+            edge = SMALL_EDGE if sample.id in small else still_edge
+            if pixels is not None and edge is not None:
                 image = pixels if pixels.ndim == 3 else pixels[len(pixels) // 2]
-                thumbnails[sample.id] = thumbnail(image, still_edge)
+                thumbnails[sample.id] = thumbnail(image, edge)
             elif pixels is not None and pixels.ndim > 3 and sample.id in still:
                 thumbnails[sample.id] = thumbnail(pixels[-1])
             elif pixels is not None and pixels.ndim > 3 and len(pixels) > 1:
@@ -216,6 +230,7 @@ class Pictured(Document):
         shown: samples of each set that its page shows on a card and its file keeps pictures of; 0 for none.
         kept: pictures that the file had; None for a result that was not read from one.
         folder_of_members: name of the folder beside its page that has all members of its kinds; "" without one.
+        folded: small pictures of members that its page has folded at most.
     """
 
     names_in_sentences: ClassVar[Mapping[str, str]] = {}
@@ -224,6 +239,7 @@ class Pictured(Document):
     shown: int = field(default=SHOWN_SAMPLES, kw_only=True)
     kept: Annotated[Pictures | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
     folder_of_members: Annotated[str, *NOT_IN_JSON] = field(default="", kw_only=True, repr=False)
+    folded: Annotated[int, *NOT_IN_JSON] = field(default=FOLDED_PICTURES, kw_only=True, repr=False)
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:
         """Return the sets whose samples a page shows, by label."""
@@ -240,6 +256,11 @@ class Pictured(Document):
         """
         return {}
 
+    @property
+    def folds(self) -> Mapping[str, Fold]:
+        """The members that each card has folded, by its id; default: none."""
+        return {}
+
     def showing(self, count: int) -> Self:
         """Return the result with this many samples of each set shown on a card and kept in its file; 0 for none.
 
@@ -250,8 +271,12 @@ class Pictured(Document):
         return replace(self, shown=count)
 
     def showing_fewer(self, samples: Mapping[str, Samples]) -> Self:
-        """Return the result with half of its samples shown; those that are at hand are not read again."""
-        fewer = replace(self, shown=self.shown // 2)
+        """Return the result with fewer members folded, or else with half of its samples shown.
+
+        Those that are at hand are not read again.
+        """
+        few = FOLDED_PICTURES // 4
+        fewer = replace(self, folded=few * (self.folded > few)) if self.folded else replace(self, shown=self.shown // 2)
         return fewer if samples or self.gallery.notes else replace(fewer, kept=self.gallery.pictures)
 
     @cached_property
@@ -266,9 +291,8 @@ class Pictured(Document):
     def _gather(self, samples: Mapping[str, Samples]) -> Gallery:
         """Gather the pictures of the samples that a page shows."""
         sets, shown = self.pictured_sets(), self.shown_samples()
-        return read_gallery(
-            sets, shown, samples, kept=self.kept, names=self.names_in_sentences, still=self.still_samples()
-        )
+        names, still, small = self.names_in_sentences, self.still_samples(), pictured_ids(self.folds)
+        return read_gallery(sets, shown, samples, kept=self.kept, names=names, still=still, small=small)
 
     def save(self, path: str | Path) -> None:
         """Write an HDF5 file, from which `load` restores the result, and its JSON twin.

@@ -43,6 +43,8 @@ MIN_PREVIEW_MS = 1000  # milliseconds that a preview lasts at least: 16 frames a
 
 ROW_EDGE, ROW_GAP = 64, 2  # height of pictures in a row, and white pixels between them
 
+SMALL_EDGE = 48  # pixels of the longer edge of the picture of a member that a card has folded
+
 STRIP_EDGE = 48  # pixels of the longer edge of each frame of a clip in the strip under its preview
 
 ANIMATED = b"ANIM"  # name of the chunk that begins the animation of a WebP file, in its first 64 bytes

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from finc_eval.comparison.pages.looks import WHERE, heat_maps
+from finc_eval.comparison.pages.looks import STEPS, WHERE, draw_spread, heat_maps
 from finc_eval.core.words import join_words, percent
 from finc_eval.gallery.counts import LEAD_SAMPLES, SHOWN_SAMPLES
+from finc_eval.gallery.members import KEPT_OF_IT, Fold, Members, fold_members, pictured_ids
 from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.gallery.thumbnails import side_by_side
 from finc_eval.gates.limit import FAILED, SETTLED, UNJUDGED, VERBS, Limit
@@ -31,6 +32,12 @@ COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Sam
 """Columns of a table of limits."""
 
 PICTURES = "Pictures: the set with most of a kind."
+
+OF_LIMITS = (
+    "A value is what the limit measures, and not the share of the cause: appearance.part counts the samples that look "
+    "more so than 95 % of the reference, and kinds.lose the part of a kind of the reference that was lost."
+)
+"""Legend of the limits that failed, beside causes with their shares."""
 
 SAME = "More limits that failed for the same"  # title of the limits that a page folds under their causes
 
@@ -68,7 +75,8 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     facts = [*result.sets.items(), ("Noise covered", result.noise), ("α", f"{result.policy.alpha:g}{shared}")]
     sections.append(Section("settings", "Settings and data", facts=facts))
     colors = {label: PAIR.get(label, "other") for label in said.sets}
-    return render(result, said, gallery(result, samples), sections=sections, colors=colors, seen=_seen(result))
+    pictures, seen = gallery(result, samples), _seen(result)
+    return render(result, said, pictures, sections=sections, colors=colors, seen=seen, folds=_folds(result))
 
 
 def _cards(result: Verdict) -> list[Section]:
@@ -125,11 +133,14 @@ def _seen(result: Verdict) -> list[Seen]:
         views = []
         for label, when in zip((GEN, *old), _times(finding), strict=False):
             maps = heat_maps(part) if part is not None and (part.side == "more") == (label == GEN) else {}
-            grid = Grid(when, label, finding.examples.get(label, ()), maps=maps)
+            grid = Grid(when, label, finding.examples.get(label, ())[:SHOWN_SAMPLES], maps=maps)
             views.append(CardView(PAIR.get(label, "other"), label, "", (grid,)))
         heading = f"{_standing(result, finding)}{finding.text.partition(' (')[0]}"  # the headline has the numbers
         ink: Ink = "other" if _standing(result, finding) else "gen"
-        found += [Seen(heading, tuple(views), ink, WHERE * bool(part and part.heat))] * bool(finding.examples)
+        legend = f"{WHERE * bool(part and part.heat)}{STEPS * bool(finding.spread)}".strip()
+        drawing = draw_spread(finding, {"gen": GEN, "ref": old[0]}) if old else ""
+        seen = Seen(heading, tuple(views), ink, legend, finding.name, drawing)
+        found += [seen] * bool(finding.examples)
     return found
 
 
@@ -164,11 +175,20 @@ def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
     }
     for finding in result.findings[:PICTURED]:
         for label, ids in finding.examples.items():
-            shown.setdefault(label, []).extend(ids)
+            shown.setdefault(label, []).extend(ids[:SHOWN_SAMPLES])
     if result.by_id is not None:
         for label in (GEN, _baselines(result)[0]):
             shown[label] += result.by_id.shown()
-    return read_gallery(result.sets, shown, samples)
+    return read_gallery(result.sets, shown, samples, small=pictured_ids(_folds(result)))
+
+
+def _folds(result: Verdict) -> dict[str, Fold]:
+    """Return what cards have folded: samples that findings keep, and those of limits on kinds."""
+    lists = [
+        Members(finding.name, finding.text, KEPT_OF_IT, finding.examples) for finding in result.findings[:PICTURED]
+    ]
+    lists += [Members(limit.name, limit.name, KEPT_OF_IT, limit.examples) for limit in _choose_pictured(result)]
+    return fold_members(lists, {label: label for label in result.sets})
 
 
 def _choose_pictured(result: Verdict) -> list[Limit]:
@@ -295,7 +315,7 @@ def _failed(result: Verdict) -> list[TextTable]:
     has_notes = any(row[-1] for row in first)
     columns = ["What", *COLUMNS, *["Note"] * has_notes]
     rows = first if has_notes else [row[:-1] for row in first]
-    legend = PICTURES if any(limit in pictured for limit in broken.values()) else ""
+    legend = f"{OF_LIMITS}{f' {PICTURES}' * any(limit in pictured for limit in broken.values())}"
     failed = TextTable("What failed", columns, rows, names=columns[:2], words=["Verdict", "Note"], legend=legend)
     same = TextTable(SAME, [*COLUMNS, "What"], more, words=["Verdict", "What"])
     return [*[failed] * bool(first), *[same] * bool(more)]

@@ -13,7 +13,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.words import plural
 from finc_eval.judges.paired import Array, Means
 from finc_eval.numerics.families import level_of_each
-from finc_eval.numerics.inference import ALPHA, POWER, upper_quantile
+from finc_eval.numerics.inference import ALPHA, OF_POWER, units_for, upper_quantile
 
 MOST = 10**7  # units that nobody collects
 
@@ -68,7 +68,7 @@ class MarginPlan(Record):
 
 def reach(models: int) -> float:
     """Return the distance in standard errors that is decided in 80 % of repetitions among all ordered pairs."""
-    return upper_quantile(level_of_each(ALPHA, models * (models - 1))) + upper_quantile(1 - POWER)
+    return upper_quantile(level_of_each(ALPHA, models * (models - 1))) + OF_POWER
 
 
 def plan(
@@ -113,8 +113,7 @@ def plan(
         shrinks = max(_of_difference(covariance, first, second), 0.0)
         stays = 0.0 if fixed is None else max(_of_difference(fixed, first, second), 0.0)
         margin = float(values[first] - values[second])
-        left = (margin / distance) ** 2 - stays
-        needed = have * shrinks / left if margin > 0 and left > 0 else float("inf")
+        needed = units_for(have, shrinks, margin, distance, stays)
         found.append(
             MarginPlan(
                 judge=judge,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from finc_eval.comparison.pages.looks import STEPS, draw_spread
 from finc_eval.core.words import figure, join_words, points
 from finc_eval.findings.finding import Finding
 from finc_eval.findings.visible import Visible
@@ -15,7 +16,7 @@ from finc_eval.leaderboards.result import Leaderboard, Place
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.leaderboards.yardsticks import SPLITS
 from finc_eval.measures.frechet import not_fid
-from finc_eval.naming.evidence import KIND_ID
+from finc_eval.naming.evidence import KIND_ID, UniqueNames
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.settings import REFERENCE
 from finc_eval.report.cards import CardView, Grid, Seen, anchor
@@ -123,9 +124,30 @@ def fault_cards(board: Leaderboard) -> list[Seen]:
             ]
             views.sort(key=lambda view: not view.grids[0].ids)
             heading = f"{row.name}: {finding.text.partition(' (')[0] or finding.words}"
-            legend = "" if finding.p_value is None else f"p = {p_value(finding.p_value)}, adjusted for all models"
-            cards += [Seen(heading, tuple(views), inks.get(row.name, "gen"), legend)] * bool(finding.ids)
+            p = "" if finding.p_value is None else f"p = {p_value(finding.p_value)}, adjusted for all models"
+            ink, legend = inks.get(row.name, "gen"), f"{STEPS * bool(finding.spread)}{p}"
+            drawing = draw_spread(finding, {"gen": row.name, "ref": REFERENCE}, {"gen": ink, "ref": "ref"})
+            seen = Seen(heading, tuple(views), ink, legend, f"{row.name}: {finding.name}", drawing)
+            cards += [seen] * bool(finding.ids)
     return cards
+
+
+def pairs_table(board: Leaderboard, names: UniqueNames) -> TextTable | None:
+    """Return what the model of each row makes more of than the model of each column: how many kinds, and the first.
+
+    A board of many models has none.
+    """
+    # 20: models of a board that has a matrix of all pairs at most.
+    if len(board.rows) > 20:
+        return None
+
+    def cell(first: str, second: str) -> Cell:
+        found = () if first == second else board.more_of(first, second)
+        return Cell(str(len(found)), names.title(found[0])) if found else Cell("–")
+
+    models = [row.name for row in board.rows]
+    rows = [[Cell(model), *(cell(model, other) for other in models)] for model in models]
+    return TextTable("Pairs", ["More than", *models], rows)
 
 
 def _shares_in_words(finding: Finding) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from functools import partial
 from finc_eval.core.words import join_words, percent, plural
 from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.gallery.counts import LEAD_SAMPLES, SHOWN_SAMPLES
+from finc_eval.gallery.members import pictured_ids
 from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.leaderboards.board_table import (
     about_real_data,
@@ -19,13 +20,14 @@ from finc_eval.leaderboards.board_table import (
     findings_table,
     gap_text,
     heading,
+    pairs_table,
     ranks,
     would_be_seen,
     written,
 )
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.judged_page import first_by_judges, judge_details, judge_tables, plan_sentences
-from finc_eval.leaderboards.pictures import add_findings, as_shown
+from finc_eval.leaderboards.pictures import add_findings, as_shown, fold_board
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, run_label
 from finc_eval.measures.frechet import not_fid
@@ -68,7 +70,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         "leaderboards/page.html",
         kinds=_kinds_table(board, names),
         cards_of_kinds=cards,
-        pairs=_pairs_table(board, names),
+        pairs=pairs_table(board, names),
         profiles=[_profile(board, row) for row in board.rows],
         names=names,
         maps=maps_of_models(board.places, board.kinds, [row.name for row in board.rows][:12], names),  # 12: most maps
@@ -77,6 +79,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         values=_value_tables(board),
         findings=findings_table(board),
         seen=fault_cards(board),
+        folds=fold_board(board.rows, (*board.headings, *board.kinds), board.sets),
         judged=list(judge_tables(board)),
         judgments=[*judge_details(board), *plan_sentences(board)],
         colors=colors_of(board),
@@ -97,7 +100,14 @@ def gallery(board: Leaderboard, samples: Mapping[str, Samples]) -> Gallery:
     """Return pictures of the samples of all kinds."""
     shown = _as_shown(board, samples)
     wanted = shown_of((*shown.kinds, *shown.headings), board.sets, SHOWN_SAMPLES)
-    return read_gallery(board.sets, add_findings(wanted, board.rows, board.kept, samples), samples, kept=board.kept)
+    wanted = add_findings(wanted, board.rows, board.kept, samples)
+    return read_gallery(
+        board.sets,
+        wanted,
+        samples,
+        kept=board.kept,
+        small=pictured_ids(fold_board(board.rows, (*board.headings, *board.kinds), board.sets)),
+    )
 
 
 def _as_shown(board: Leaderboard, samples: Mapping[str, Samples]) -> Leaderboard:
@@ -319,24 +329,6 @@ def _kinds_table(board: Leaderboard, names: UniqueNames) -> TextTable:
     columns: dict[str, Callable[[Kind], Cell]] = {"Kind": name, **{label: partial(share, label) for label in labels}}
     differ = [kind for kind in board.kinds if kind.p_value <= ALPHA]
     return TextTable.of("Kinds", columns, differ, nothing=NO_KIND, marks=colors)
-
-
-def _pairs_table(board: Leaderboard, names: UniqueNames) -> TextTable | None:
-    """Return what the model of each row makes more of than the model of each column: how many kinds, and the first.
-
-    A board of many models has none.
-    """
-    # 20: models of a board that has a matrix of all pairs at most.
-    if len(board.rows) > 20:
-        return None
-
-    def cell(first: str, second: str) -> Cell:
-        found = () if first == second else board.more_of(first, second)
-        return Cell(str(len(found)), names.title(found[0])) if found else Cell("–")
-
-    models = [row.name for row in board.rows]
-    rows = [[Cell(model), *(cell(model, other) for other in models)] for model in models]
-    return TextTable("Pairs", ["More than", *models], rows)
 
 
 def _profile(board: Leaderboard, row: Row) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,9 +14,11 @@ from finc_eval.core.record import Record
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.findings.finding import Finding
 from finc_eval.gallery.counts import LEAD_SAMPLES, SHOWN_SAMPLES
+from finc_eval.gallery.members import KEPT_OF_IT, Fold, Members, fold_members
 from finc_eval.gallery.pictured import Pictures, Thumbnails, read_thumbnails
 from finc_eval.gallery.thumbnails import Thumbnail
 from finc_eval.leaderboards.standings import Row
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.counts import Examples
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.settings import REFERENCE
@@ -29,6 +31,8 @@ KEPT_PICTURES = 64
 
 PICTURED = 6  # findings of a model that a page shows with pictures, the largest
 
+KEPT_OF_KIND = "The samples that a board keeps of it: the most typical first, then some drawn at random."
+
 
 def ids_of_findings(findings: Sequence[Finding], *, of_model: bool, shown: int = LEAD_SAMPLES) -> list[str]:
     """Return the ids of the samples of a model, or of the reference, that show its findings, the largest first."""
@@ -37,6 +41,21 @@ def ids_of_findings(findings: Sequence[Finding], *, of_model: bool, shown: int =
         for finding in findings[:PICTURED]
         for id in (finding.ids if finding.is_more == of_model else finding.ids_other)[:shown]
     ]
+
+
+def fold_board(rows: Sequence[Row], kinds: Sequence[Kind], sets: Iterable[str]) -> dict[str, Fold]:
+    """Return what cards have folded, by their id: samples that findings of models keep, and those of kinds."""
+    lists = []
+    for row in rows:
+        for finding in row.findings[:PICTURED]:
+            own, other = (finding.ids, finding.ids_other) if finding.is_more else (finding.ids_other, finding.ids)
+            samples = {row.name: own, REFERENCE: other}
+            lists.append(Members(f"{row.name}: {finding.name}", finding.text, KEPT_OF_IT, samples))
+    for kind in sorted(kinds, key=lambda kind: kind.p_value > ALPHA):
+        ids = {label: tuple(dict.fromkeys((*part.top_ids, *part.drawn_ids))) for label, part in kind.shares.items()}
+        counts = {label: part.count for label, part in kind.shares.items()}
+        lists.append(Members(kind.id, kind.title, KEPT_OF_KIND, ids, counts))
+    return fold_members(lists, {label: label for label in sets})
 
 
 @dataclass(frozen=True)

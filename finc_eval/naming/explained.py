@@ -276,7 +276,8 @@ def name_by_members(look: Explained, traits: Sequence[Trait], values: Mapping[st
 def _is_same(first: Explained, other: Explained) -> bool:
     brings, is_brought = other.leads_to(first), first.leads_to(other)
     # Of looks that bring each other, such as blur and upscaling, the much clearer look is the cause.
-    least = STRONG if brings and not is_brought else ALIKE
+    is_closer = first.trait.name in other.trait.sort_of
+    least = STRONG if is_closer or (brings and not is_brought) else ALIKE
     if is_brought and not brings:
         return False
     if abs(other.z) < least * abs(first.z) or (other.whole and not first.whole):

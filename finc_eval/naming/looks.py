@@ -23,6 +23,7 @@ from finc_eval.naming.measured import (
     LookColumn,
     Measured,
     MeasuredSets,
+    Sampled,
     TraitSpread,
     columns_of,
     exchange_columns,
@@ -46,7 +47,7 @@ from finc_eval.numerics.exchanges import unit_numbers
 from finc_eval.numerics.families import level_of_each, step_down
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
-EXAMPLES = 8  # samples of a look that are shown
+EXAMPLES, MOST_EXAMPLES = 8, 200  # samples that show a finding, and that a result keeps of those that have a look
 
 ORDINARY = 0.05
 """Share of a set that has near pairs above which near pairs of the other set are not called repeats.
@@ -142,13 +143,11 @@ def look_at(
     rows = {label: looked_rows(one) for label, one in sets.items()}
     found = _find_repeats(sets, rows, seed, blocks, exchanges)
     traits, measured = known or measure_sets(sets)
-    if measured:
-        return _find_traits(sets, traits, measured, found, seed, blocks, exchanges)
-    return found
+    return find_traits(sets, traits, measured, found, seed, blocks, exchanges) if measured else found
 
 
-def _find_traits(
-    sets: Mapping[str, Embeddings],
+def find_traits(
+    sets: Mapping[str, Sampled],
     traits: Sequence[Trait],
     measured: Mapping[str, Measured],
     repeats: Sequence[tuple[Look, Has]],
@@ -184,7 +183,8 @@ def _find_traits(
         cause = name_by_members(clearest, traits, {label: each.values for label, each in measured.items()})
         p_value = min(float(p_values[place]) for place, each in enumerate(columns) if each.trait is clearest.trait)
         found.append((_look_of(cause, columns, p_value, sets, measured), cause.has))
-        known |= {clearest.trait.name, cause.trait.name, *(cause.trait.brings if cause.whole else ())}
+        known |= {clearest.trait.name, cause.trait.name, *cause.trait.sort_of}
+        known |= {*(cause.trait.brings if cause.whole else ())}
         known |= {one.trait.name for one in fresh if cause.ends(one)}
         brought |= {*cause.trait.brings}
         left = {label: mask & ~cause.has[label] for label, mask in left.items()}
@@ -345,7 +345,7 @@ def _of_repeats(
     rows: Mapping[str, NDArray[np.int64]],
 ) -> Look:
     """Describe the samples that a set repeats as a look."""
-    shown = {one: sets[one].ids_at(rows[one][each][:EXAMPLES]) for one, each in has.items()}
+    shown = {one: sets[one].ids_at(rows[one][each][:MOST_EXAMPLES]) for one, each in has.items()}
     # The trait is whether a sample is repeated: its median says whether most samples are.
     middle = {one: float(share > 0.5) for one, share in shares.items()}
     return Look(name, False, label, shares["gen"], shares["ref"], p_value, REPEAT, middle["gen"], middle["ref"], shown)
@@ -355,7 +355,7 @@ def _of_rest(
     chosen: Sequence[int],
     left: Has,
     table: Mapping[str, Array],
-    sets: Mapping[str, Embeddings],
+    sets: Mapping[str, Sampled],
     rows: Mapping[str, NDArray[np.int64]],
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None,
@@ -378,7 +378,7 @@ def _look_of(
     one: Explained,
     columns: Sequence[LookColumn],
     p_value: float,
-    sets: Mapping[str, Embeddings],
+    sets: Mapping[str, Sampled],
     measured: Mapping[str, Measured],
 ) -> Look:
     """Describe a look with its shares and with samples: the clearest of a set, and typical ones of the other."""
@@ -390,11 +390,10 @@ def _look_of(
         clear = -values if label == one.more_in else np.abs(values - np.median(values))
         # Equal ones in a random order: the first of a folder are of one class.
         order = np.lexsort([np.random.default_rng(0).permutation(len(clear)), clear])
-        shown[label] = sets[label].ids_at(measured[label].rows[order[:EXAMPLES]])
+        count = max(EXAMPLES, min(MOST_EXAMPLES, int(one.has[label].sum()))) if label == one.more_in else EXAMPLES
+        shown[label] = sets[label].ids_at(measured[label].rows[order[:count]])
     units = {label: unit_numbers(sets[label].unit_keys()[each.rows]) for label, each in measured.items()}
     shares, interval = one.estimate(units)
     assert one.name is not None
-    return Look(
-        one.name, one.whole, one.more_in, shares["gen"], shares["ref"], p_value, one.trait.name, middle["gen"],
-        middle["ref"], shown, interval=interval, spread=TraitSpread.of(values_of),
-    )  # fmt: skip
+    known = (one.name, one.whole, one.more_in, shares["gen"], shares["ref"], p_value, one.trait.name)
+    return Look(*known, middle["gen"], middle["ref"], shown, interval=interval, spread=TraitSpread.of(values_of))

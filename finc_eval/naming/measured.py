@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +39,20 @@ from finc_eval.naming.traits import (
 )
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
 from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
+from finc_eval.numerics.families import TIE
 
 LOOKED = 1000  # samples of a set that are measured: a part of 5 % has 50 of these
 CLIPPED = 4.0  # standard deviations at which values count no further
+
+
+class Sampled(Protocol):
+    """Samples with their units: what a test by exchanges needs of a set."""
+
+    def unit_keys(self) -> NDArray[np.uint64]:
+        """Return the key of the unit of each sample, (n,)."""
+
+    def ids_at(self, rows: NDArray[np.int64], /) -> tuple[str, ...]:
+        """Return the ids of samples, by their row numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +285,7 @@ def columns_of(traits: Sequence[Trait], measured: Mapping[str, Measured]) -> tup
 
 def exchange_columns(
     table: Mapping[str, Array],
-    sets: Mapping[str, Embeddings],
+    sets: Mapping[str, Sampled],
     rows: Mapping[str, NDArray[np.int64]],
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None,
@@ -305,7 +317,16 @@ def exchange_columns(
     owner = np.repeat([0, 1], [inside[label].sum() for label in own])
     values = np.concatenate([table[label][inside[label]] for label in own])
     weights = Blocked(number, owner).contrasts[0]
-    return flip_blocks(_sum_units(values * weights[:, None], number).sums, seed, exchanges)
+    return flip_blocks(_sum_contrasts(values * weights[:, None], number), seed, exchanges)
+
+
+def _sum_contrasts(values: Array, blocks: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the sums of weighted values of each block, shape (B, q); 0 where both sets have the same, up to rounding.
+
+    What all samples of a block have leaves sums of about 1e-19 that all have one sign, and count as a clear difference.
+    """
+    sums, size = (_sum_units(each, blocks).sums for each in (values, np.abs(values)))
+    return np.where(np.abs(sums) > TIE * size, sums, np.float32(0))
 
 
 def _sum_units(values: Array, units: NDArray[np.int64]) -> UnitSums:

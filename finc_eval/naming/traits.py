@@ -53,6 +53,7 @@ class Trait:
     least: float | None = None  # value from which a sample has the look; None if the other set decides
     brings: tuple[str, ...] = ()  # traits that change with it: of a whole set that has moved, they are not worth a word
     ends: tuple[str, ...] = ()  # looks that samples no longer have with more of it: noise ends a frame of one color
+    sort_of: tuple[str, ...] = ()  # looks of which it is a sort, and the closer name: motion blur blurs, too
     bad: int = 0  # 1 where more of it is worse, −1 where less is; 0 where neither is
     least_spread: float = 0.0  # standard deviation that a reference has at least; see `TRAITS`
     unseen: float = -np.inf  # value up to which no eye sees it
@@ -107,6 +108,10 @@ TRAITS = (
     Trait("mark", None, "watermarked", None, "more clearly watermarked",
           brings=(*TEXTURE, "brightness", "contrast", "shades", "top"),
           measured="the same pixels at one place, as of a watermark, a logo or a date"),
+    Trait("streaks", "streaked up and down, as by motion", "streaked sideways, as by motion",
+          "streaked more up and down, as by motion", "streaked more sideways, as by motion",
+          brings=(*TEXTURE, "shades", "toned"), sort_of=("sharpness",),
+          measured="steps between rows against steps between columns, of which motion blur takes away those along it"),
     Trait("sharpness", "blurred", "oversharpened", "blurrier", "sharper",
           brings=(*TEXTURE, "shades", "toned"), bad=-1, least_spread=0.4),
     Trait("brightness", "dark", "bright", "darker", "brighter", brings=(*TONE, *TEXTURE, *COLOR), is_length=True),
@@ -123,8 +128,6 @@ TRAITS = (
           "brighter at the bottom", "brighter at the top"),
     Trait("shape", "tall", "wide", "taller", "wider", brings=(*SHAPE, *TEXTURE, *TONE)),
     Trait("pixels", "small", "large", "smaller", "larger", brings=(*SHAPE, *TEXTURE)),
-    Trait("streaks", "streaked up and down", "streaked sideways", "more streaked up and down",
-          "more streaked sideways"),
 )  # fmt: skip
 
 

@@ -41,6 +41,28 @@ def upper_quantile(level: float, degrees: float = inf) -> float:
     return -float(stdtrit(degrees, level) if isfinite(degrees) else ndtri(level))
 
 
+OF_POWER = upper_quantile(1 - POWER)  # standard errors beyond a limit at which what is detectable lies
+
+
+def units_for(have: float, variance: float, margin: float, distance: float, fixed: float = 0.0) -> float:
+    """Return how many units bring a margin to a distance of so many standard errors; infinite if no number does.
+
+    Args:
+        have: number of units at hand.
+        variance: variance of the margin with these, which is inversely proportional to their number.
+        margin: difference that is to be decided.
+        distance: standard errors that decide it.
+        fixed: further variance, which more units leave as it is.
+
+    Example:
+        >>> from finc_eval.numerics.inference import units_for
+        >>> units_for(100, 0.01, 0.2, 4.0)
+        400.0
+    """
+    left = (margin / distance) ** 2 - fixed
+    return have * variance / left if margin > 0 and left > 0 else inf
+
+
 def normal_quantile(confidence: float = DEFAULT_CONFIDENCE) -> float:
     """Return the half-width, in standard errors, of a two-sided normal interval: 1.96 at 0.95."""
     return student_quantile(inf, confidence)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import NOT_IN_JSON
 from finc_eval.core.words import join_words, plural
+from finc_eval.embeddings.set_info import titles_of
+from finc_eval.gallery.members import Fold, Members, count_ids, fold_members
 from finc_eval.gallery.pictured import Pictured, Pictures, read_gallery
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
@@ -22,13 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Members(NamedTuple):
-    """Samples of a kind, a look or a direction."""
-
-    id: str  # of the kind, look or direction
-    title: str
-    described: str  # which samples of it these are, as a sentence
-    ids: Mapping[str, Sequence[str]]  # by set, from typical to odd
+OF_ALL = "From typical to odd."
+OF_SOME = "A random sample of them, which the map has, from typical to odd."
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +107,28 @@ class Mapped(Pictured):
             ids = {label: drawn_map.members(label, kind.children or (kind.id,)) for label in sets}
             counts = [(len(ids[label]), kind.shares[label].count, label) for label in sets]
             described = join_words([f"{n:,} of its {plural(count, 'sample')} of {label}" for n, count, label in counts])
-            lists.append(Members(kind.id, names.title(kind), f"{described}, from typical to odd.", ids))
+            members = {label: kind.shares[label].count for label in sets}
+            lists.append(Members(kind.id, names.title(kind), f"{described}, from typical to odd.", ids, members))
         return lists
+
+    @cached_property
+    def folds(self) -> Mapping[str, Fold]:
+        """The members that each card has folded, by its id: pictures of what differs come first."""
+        try:
+            lists = self.member_lists()
+        except DataError:  # without a map
+            return {}
+        counting = {members.id for members in self._counting().member_lists()}
+        sets = self.pictured_sets()
+        names: Iterable[str] = titles_of(*sets.values()) if [*sets] == ["gen", "ref"] else sets
+        titles = dict(zip(sets, names if len({*names}) == len(sets) else sets, strict=True))
+        ordered = [
+            members._replace(described=OF_ALL if members.counts == count_ids(members) else OF_SOME)
+            if members.counts
+            else members
+            for members in sorted(lists, key=lambda members: members.id not in counting)
+        ]
+        return fold_members(ordered, titles, self.folded if self.shown else 0)
 
     def to_atlas(self, *, thumbnails: bool = False, samples: Mapping[str, Samples] | None = None) -> pd.DataFrame:
         """Return the samples of the map as a pandas data frame that explorers of embeddings take as it is.

@@ -24,6 +24,8 @@ from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.gallery.members import KEPT_OF_IT, Members
+from finc_eval.naming.looks import Look
 from finc_eval.naming.properties import unused_columns
 from finc_eval.numerics.families import bonferroni
 from finc_eval.numerics.inference import ALPHA, significant
@@ -36,6 +38,7 @@ from finc_eval.partitions.difference import Difference
 from finc_eval.partitions.kind import Kind, check_kinds, shown_of
 from finc_eval.partitions.kind_tree import DIVIDE
 from finc_eval.partitions.sample_map import draw_samples, map_sets, read_map
+from finc_eval.partitions.set_looks import looks_of_sets
 from finc_eval.partitions.settings import KindOptions, KindSettings
 from finc_eval.partitions.values import SharesBy, needs_values, shares_by
 from finc_eval.sketches.one_law import sets_p_values
@@ -55,6 +58,8 @@ class Kinds(Mapped):
         signature: everything that changes the numbers.
         pairs: how the sets are paired; None for independent sets.
         by: shares of the values of the column `by`, such as labels; None if none was asked for.
+        looks: looks of each set in which it differs from all others together, the clearest first; empty for sets whose
+            pictures are not at hand, and for paired sets.
         sets_p_values: p-value of "this set and all others together are samples of one law", by label; None if a set has
             too few independent samples to test it.
         warnings: what to know before trusting the numbers.
@@ -83,6 +88,7 @@ class Kinds(Mapped):
     warnings: tuple[str, ...]
     pairs: Pairs | None = field(default=None, kw_only=True)
     by: SharesBy | None = field(default=None, kw_only=True)
+    looks: dict[str, tuple[Look, ...]] = field(default_factory=dict, kw_only=True)
     sets_p_values: dict[str, float | None] = field(default_factory=dict, kw_only=True)
     divided: Annotated[KindsOfSamples, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
 
@@ -91,6 +97,7 @@ class Kinds(Mapped):
         check_kinds(self.kinds, self.headings, self.sets)
         check_kinds(self.by.kinds if self.by else (), (), self.sets)
         check_names("set", self.differences, self.sets)
+        check_names("set", self.looks, self.sets)
         check_names("set", self.sets_p_values, self.sets)
         return self
 
@@ -165,7 +172,19 @@ class Kinds(Mapped):
 
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of each set that a page shows."""
-        return shown_of((*self.kinds, *self.headings), self.sets, self.shown)
+        shown = shown_of((*self.kinds, *self.headings), self.sets, self.shown)
+        for label, looks in self.looks.items():
+            shown[label] += (id for look in looks for id in look.examples["gen"][: self.shown])
+        return shown
+
+    def member_lists(self) -> list[Members]:
+        """Return the samples that looks keep, and all members of kinds."""
+        looks = [(label, look) for label, of_set in self.looks.items() for look in of_set]
+        lists = [
+            Members(f"{label}: {look.name}", look.name, KEPT_OF_IT, {label: look.examples["gen"]})
+            for label, look in looks
+        ]
+        return lists + super().member_lists()
 
     def _counting(self) -> Self:
         return replace(self, kinds=tuple(significant(self.kinds, ALPHA)))
@@ -215,8 +234,8 @@ def kinds(
     A sample of all sets together is divided into communities of its graph of shared neighbors, which are joined to a
     tree. The sets of the samples play no part in it. So the exact tests of all kinds of the tree may use every sample,
     and are one family (docs/how_kinds_are_found.md). Each set is tested against all others together. A sketch is
-    counted by the sample of embeddings that it holds. Only `compare` looks at the pictures themselves, such as gray or
-    blurred pictures (`Comparison.looks`).
+    counted by the sample of embeddings that it holds. Where pictures are at hand, looks of each set are compared with
+    those of all others together, such as gray or blurred pictures (`Kinds.looks`).
 
     Args:
         sets: two sets or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`, `Sketch`,
@@ -297,6 +316,7 @@ def _count(
             embeddings, settings.seed, run, blocked=None if pairing is None else pairing.blocked
         ),
         by=None if settings.by is None else shares_by(embeddings, settings.by, pairing=pairing, seed=settings.seed),
+        looks=looks_of_sets(embeddings, settings.seed) if pairing is None else {},
         warnings=(*warnings, *sentences, *unused_columns(embeddings)),
         divided=divided_by,
         map=map_sets(embeddings, draw_samples(embeddings), listed, divided_by, run),

@@ -14,15 +14,16 @@ images these are does not depend on their sets, so that the others are still exc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from finc_eval.numerics.families import bonferroni, share_as_large
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.inference import ALPHA, OF_POWER, units_for
 from finc_eval.prompts.words import FEWEST_PROMPTS, SIGNS, Phrases, clearest
 
 Array = NDArray[np.float64]
@@ -100,6 +101,7 @@ class CellTests:
         self.attributes, self.families, self.parts = attributes[order], families, parts
         self.is_word = np.asarray(phrases.has.sum(0)).ravel() >= FEWEST_PROMPTS
         self.left = np.ones(len(prompt), bool)
+        self.decided: set[int] = set()  # phrases that have a cell
         self.rng = np.random.default_rng(seed)
         self.permuted = np.empty((SIGNS, len(prompt)), bool)
         self._permute(self.left)
@@ -114,8 +116,43 @@ class CellTests:
             if chosen is None:
                 return
             place, word, _, p_value = chosen
+            self.decided.add(word)
             yield place, word, p_value
             self._leave_out(place, word)
+
+    def undecided(self) -> list[tuple[int, int, float, int]]:
+        """Return attributes, phrases, p-values and needed prompts of cells that may differ, the fewest needed first.
+
+        These cells differ by themselves, and not among all. |z| grows with the root of the number of prompts with the
+        phrase, until 80 % of repetitions exceed the limit of the family. A phrase has no cell here if it holds, or is a
+        part of, one before it or one that has a cell that differs.
+        """
+        size = np.asarray(self.phrases.has.sum(0)).ravel()
+        cells: list[tuple[int, int, float, int]] = []
+        for family, part in zip(self.families, self.parts, strict=True):
+            places = np.flatnonzero(family).tolist()
+            largest = np.max([np.zeros(SIGNS), *(self.tests[place].largest for place in places)], axis=0)
+            limit = float(np.quantile(largest, 1 - ALPHA * part, method="higher"))
+            for place in places:
+                alone = [word for word in self.tests[place].alone.tolist() if self.phrases.texts[word]]
+                z = np.abs(self.tests[place].z[alone])
+                p_values = bonferroni(share_as_large(z, largest[:, None]), part=part)
+                needed = [units_for(size[w], 1.0, own, limit + OF_POWER) for w, own in zip(alone, z, strict=True)]
+                rows = zip(alone, p_values.tolist(), map(ceil, needed), strict=True)
+                cells += [(place, word, p, most) for word, p, most in rows if p > ALPHA]
+        return self._one_of_each(sorted(cells, key=lambda cell: cell[3]))
+
+    def _one_of_each(self, cells: Sequence[tuple[int, int, float, int]]) -> list[tuple[int, int, float, int]]:
+        """Return the first cells whose phrases hold none of the others, or of the decided ones, at most five."""
+        chosen: list[tuple[int, int, float, int]] = []
+        for cell in cells:
+            name = f" {self.phrases.texts[cell[1]]} "
+            known = [*self.decided, *(other[1] for other in chosen)]
+            others = [f" {self.phrases.texts[word]} " for word in known if self.phrases.texts[word]]
+            # 5: cells that are planned.
+            if len(chosen) < 5 and not any(name in other or other in name for other in others):
+                chosen.append(cell)
+        return chosen
 
     def _clearest(self, family: NDArray[np.bool_], part: float) -> tuple[int, int, float, float] | None:
         """Return the attribute, the phrase, |z| and the p-value of the clearest cell of a family; None if none differs.

@@ -6,11 +6,13 @@ last.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import computed_field
 
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
@@ -86,6 +88,36 @@ class PromptCell(Record, Shown):
         return f"{self.title}: {self.name} ({shares}), p={self.p_value:.2g}"
 
 
+@dataclass(frozen=True)
+class PromptPlan(Record, Shown):
+    """A cell that is not decided, and how many prompts with its word decide it.
+
+    Attributes:
+        cell: the cell, whose p-value is above 0.05.
+        needed: number of prompts with the word that decide it in 80 % of repetitions, if its shares are true.
+    """
+
+    cell: PromptCell
+    needed: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def more(self) -> int:
+        """Number of prompts with the word to add to those at hand."""
+        return self.needed - self.cell.prompts
+
+    def _summary(self) -> str:
+        return f"{self.more} more prompts with {self.cell.title} decide: {self.cell.name}"
+
+
+@dataclass(frozen=True)
+class FoundCells:
+    """The cells that differ, and plans of cells that may, the ones that take the fewest prompts first."""
+
+    found: tuple[PromptCell, ...]
+    plans: tuple[PromptPlan, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Attributes:
     """Attributes of the samples of two sets, one set after the other."""
@@ -105,8 +137,8 @@ def find_cells(
     column: str,
     seed: int,
     run: Run,
-) -> Iterator[PromptCell]:
-    """Yield the cells that differ, the clearest first.
+) -> FoundCells:
+    """Find the cells that differ, the clearest first, and plan what decides others.
 
     Args:
         sets: embeddings, "gen" and "ref".
@@ -134,8 +166,10 @@ def find_cells(
         seed,
     )
     named = {label: _without(samples, (*TEXT_COLUMNS, column)) for label, samples in panel.sets.items()}
-    for place, word, p_value in table.choose():
-        yield _cell(panel, named, np.concatenate([*own.values()]), phrases, attributes, (place, word, p_value))
+    describe = partial(_cell, panel, named, np.concatenate([*own.values()]), phrases, attributes)
+    found = tuple(describe(chosen) for chosen in table.choose())
+    plans = tuple(PromptPlan(describe(each[:3]), each[3]) for each in table.undecided())
+    return FoundCells(found, plans)
 
 
 def _pairs(own: Mapping[str, NDArray[np.int64]], paired: NDArray[np.int64]) -> NDArray[np.int64]:

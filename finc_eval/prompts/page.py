@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from finc_eval.core.words import percent
+from finc_eval.prompts.prompt_sets import PromptSetGap
 from finc_eval.prompts.result import PROMPTS_SHOWN, Prompt, PromptDifferences, Word
 from finc_eval.prompts.text import Fit
 from finc_eval.report.exports.outline import Cell, TextTable
@@ -20,6 +21,16 @@ LEGEND = (
 OF_FIT = (
     "CLIPScore: 2.5 times the cosine of image and prompt in the space of the model, or 0. Difference, of fit: mean "
     "difference of both sets' CLIPScores."
+)
+
+OF_SETS = (
+    "Content: mean squared distance of both sets' mean images of a prompt, without the part of chance; two images of "
+    "any prompts are 1 apart. Fit: how much better the first set's images fit. Difference: second value minus first."
+)
+
+OF_PLANS = (
+    "Not significant among all cells. With so many more prompts, 80 % of repetitions decide the cell if its shares are "
+    "true; chance brings such cells, too."
 )
 
 OF_CELLS = "Shares are of the pictures of these prompts. A look is had by pictures beyond 95 % of the reference."
@@ -58,15 +69,58 @@ def prompt_tables(result: PromptDifferences | None, titles: Mapping[str, str]) -
     ]
     if result.cells:
         tables.insert(1, _cell_table(result, titles))
+    if result.plans:
+        tables.insert(-1, _plan_table(result, titles))
+    if result.prompt_sets:
+        tables.append(_set_table(result.prompt_sets))
     if result.fit is not None:
-        fits = [
-            [name, f"{result.fits[label].value:.3f}", _ends(result.fits[label].interval), ""]
-            for label, name in titles.items()
-        ]
-        fits.append([f"{' − '.join(titles.values())}, {result.column} by {result.column}", *_fit(result.fit)])
-        columns = ["Set", "CLIPScore", "Interval", "p"]
-        tables.append(TextTable(f"Fit of images to their {result.column}s", columns, fits))
+        tables.append(_fit_table(result, result.fit, titles))
     return tables
+
+
+def _fit_table(result: PromptDifferences, fit: Fit, titles: Mapping[str, str]) -> TextTable:
+    """Return how well the images of each set fit their prompts."""
+    fits = [
+        [name, f"{result.fits[label].value:.3f}", _ends(result.fits[label].interval), ""]
+        for label, name in titles.items()
+    ]
+    fits.append([f"{' − '.join(titles.values())}, {result.column} by {result.column}", *_fit(fit)])
+    return TextTable(f"Fit of images to their {result.column}s", ["Set", "CLIPScore", "Interval", "p"], fits)
+
+
+def _plan_table(result: PromptDifferences, titles: Mapping[str, str]) -> TextTable:
+    """Return how many more prompts with a word decide what its pictures may have more often."""
+    rows: list[list[Cell | str]] = [
+        [
+            Cell(plan.cell.title, samples=[*plan.cell.sets.items()]),
+            plan.cell.name,
+            *(percent(share, 0) for share in (plan.cell.share_gen, plan.cell.share_ref)),
+            f"{plan.cell.prompts:,}",
+            f"{plan.more:,}",
+        ]
+        for plan in result.plans
+    ]
+    shares = [f"Share, {name}" for name in titles.values()]
+    columns = ["Word", "Pictures may be or have", *shares, f"{result.column.capitalize()}s", "More to add"]
+    title = f"Which {result.column}s to add next"
+    return TextTable(title, columns, rows, words=columns[1:2], legend=OF_PLANS)
+
+
+def _set_table(gaps: Sequence[PromptSetGap]) -> TextTable:
+    """Return how unlike the images are on two sets of prompts."""
+    names = [f"{name}: {number}" for name in gaps[0].prompts for number in ("prompts", "value")]
+    rows: list[list[Cell | str]] = [
+        [
+            gap.what,
+            *(text for name, n in gap.prompts.items() for text in (f"{n:,}", f"{gap.values[name]:.3f}")),
+            f"{gap.difference:.3f}",
+            _ends(gap.interval),
+            p_value(gap.p_value),
+        ]
+        for gap in gaps
+    ]
+    columns = ["What", *names, "Difference", "Interval", "Adj. p"]
+    return TextTable(f"How unlike the images are by {gaps[0].column}", columns, rows, words=["What"], legend=OF_SETS)
 
 
 def _cell_table(result: PromptDifferences, titles: Mapping[str, str]) -> TextTable:

@@ -10,12 +10,13 @@ from finc_eval.core.record import Record
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_words
 from finc_eval.numerics.inference import BESIDE_ALPHA
-from finc_eval.prompts.cells import PromptCell
+from finc_eval.prompts.cells import PromptCell, PromptPlan
+from finc_eval.prompts.prompt_sets import PromptSetGap
 from finc_eval.prompts.text import Fit, ModelFit
 
 What = Literal["content", "diversity", "fit"]
 
-PROMPTS_SHOWN = 8  # prompts that a page and a terminal show
+PROMPTS_SHOWN = 8  # prompts that a page and a terminal show, and cells whose pictures a page shows
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,9 @@ class PromptDifferences(Record):
         fits: how well the images of each set fit their prompts, by label; empty if it is not measured.
         fit: how much better the first set's images fit their prompts, paired by them; None if it is not measured.
         unmeasured: why the fit is not measured, or which ends of prompts it leaves out; "" if it is of all.
+        plans: cells that are not decided, at most five, and how many more prompts with their words decide them.
+        prompt_sets: how unlike the images are on two sets of prompts, if a column `prompt_set` or `fresh` names two.
+        undivided: why such a column does not divide the prompts; "" if it does, or there is none.
     """
 
     column: str
@@ -126,6 +130,9 @@ class PromptDifferences(Record):
     fit: Fit | None = None
     unmeasured: str = ""
     cells: tuple[PromptCell, ...] = ()
+    plans: tuple[PromptPlan, ...] = ()
+    prompt_sets: tuple[PromptSetGap, ...] = ()
+    undivided: str = ""
 
     @property
     def clear(self) -> tuple[Word, ...]:
@@ -135,7 +142,16 @@ class PromptDifferences(Record):
     def shown(self, label: str) -> list[str]:
         """Return the ids of the images of a set that a page shows."""
         shown = [word.sets for word in self.words] + [prompt.sets for prompt in self.prompts[:PROMPTS_SHOWN]]
-        return [name for sets in shown for name in sets[label].ids]
+        tabled = [*self.cells[:PROMPTS_SHOWN], *(plan.cell for plan in self.plans)]
+        return [name for sets in shown for name in sets[label].ids] + [
+            name for cell in tabled for name in cell.sets[label]
+        ]
+
+    def say_prompt_sets(self, titles: Mapping[str, str]) -> Iterator[str]:
+        """Say on which of two sets of prompts the images differ less, or why that is not known."""
+        yield from (gap.sentence(titles) for gap in self.prompt_sets)
+        if self.undivided:
+            yield f"Sets of prompts are not compared: {self.undivided}."
 
     def sentences(self, titles: Mapping[str, str]) -> Iterator[str]:
         """Say which words differ, in sentences, with the titles of the sets by label."""

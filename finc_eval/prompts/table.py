@@ -17,7 +17,7 @@ from finc_eval.numerics.inference import BESIDE_ALPHA, least_variance
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.became import name_change
-from finc_eval.prompts.cells import PromptCell, find_cells
+from finc_eval.prompts.cells import FoundCells, find_cells
 from finc_eval.prompts.images import (
     Permuted,
     PromptImages,
@@ -28,6 +28,7 @@ from finc_eval.prompts.images import (
     unit_of,
     vendi_score,
 )
+from finc_eval.prompts.prompt_sets import PromptSetGap, divide_prompts, prompt_set_gaps, squared_distances
 from finc_eval.prompts.result import Prompt, PromptDifferences, PromptSet, What, Word
 from finc_eval.prompts.text import CLIP_SCALE, Fit, ModelFit, difference_interval, scores_by_set
 from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
@@ -53,15 +54,20 @@ def prompt_differences(
     images = images_of(pairing, kinds, run)
     scores, unmeasured = _scores(pairing, prompts, text, run)
     table = _Table(prompts, images, scores, unit_of(images.values()), pairing, kinds, Phrases.of(prompts), seed)
+    gaps, undivided = table.prompt_sets()
+    words, differing, cells = tuple(table.words()), tuple(table.differing_prompts()), table.cells(measured, run)
     return PromptDifferences(
-        pairing.info.column,
-        tuple(table.words()),
-        len(table.phrases.texts),
-        tuple(table.differing_prompts()),
-        table.model_fits(),
-        table.fit_of_sets(),
-        unmeasured,
-        tuple(table.cells(measured, run)),
+        column=pairing.info.column,
+        words=words,
+        tested=len(table.phrases.texts),
+        prompts=differing,
+        fits=table.model_fits(),
+        fit=table.fit_of_sets(),
+        unmeasured=unmeasured,
+        cells=cells.found,
+        plans=cells.plans,
+        prompt_sets=gaps,
+        undivided=undivided,
     )
 
 
@@ -152,8 +158,20 @@ class _Table:
             self.phrases.texts[chosen.phrase], what, len(chosen.rows), *distance, chosen.p_value, sets, examples, became
         )
 
-    def cells(self, measured: MeasuredSets, run: Run) -> Iterator[PromptCell]:
-        """Yield what pictures of prompts with a word have more often in one set."""
+    def prompt_sets(self) -> tuple[tuple[PromptSetGap, ...], str]:
+        """Return on which of two sets of prompts the images differ less, or why that is not known; else nothing."""
+        try:
+            column, divided = divide_prompts(self.pairing)
+        except DataError as error:
+            return (), str(error)
+        if not divided:
+            return (), ""
+        better = self.fits[0] - self.fits[1] if self.scores else None
+        content = squared_distances(self.images, self.unit)
+        return tuple(prompt_set_gaps(column, divided, content, better, self.seed)), ""
+
+    def cells(self, measured: MeasuredSets, run: Run) -> FoundCells:
+        """Return what pictures of prompts with a word have more often in one set, and what may be next."""
         paired = next(iter(self.images.values())).paired
         asked = (self.phrases, measured, self.kinds, self.pairing.info.column, self.seed, run)
         return find_cells(self.pairing.sets, self.pairing.block, paired, *asked)

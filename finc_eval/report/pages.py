@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 from finc_eval.core.serialize import Document
 from finc_eval.gallery.counts import LEAD_SAMPLES, shown_if_muted
 from finc_eval.gallery.pictured import Gallery
+from finc_eval.gallery.thumbnails import SMALL_EDGE
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards import Cards, PageCard, anchor
 from finc_eval.report.drawings import Axis
@@ -71,6 +72,7 @@ def environment() -> Environment:
         "on_paper": ON_PAPER,
         "anchor": anchor,
         "lead_samples": LEAD_SAMPLES,
+        "small_edge": SMALL_EDGE,
         "shown_if_muted": shown_if_muted,
     }
     made.filters["count"] = lambda value: f"{value:,}"
@@ -160,7 +162,7 @@ def render(
         notes=gallery.notes,
         members_at=getattr(result, "folder_of_members", ""),
         sections=sections_of(outline) if sections is None else sections,
-        **context,
+        **{"folds": getattr(result, "folds", {}), **context},
     )
 
 
@@ -191,6 +193,7 @@ def frame(
         "previews": {},
         "colors": {},  # classes of sets at the top of a page that have another than that of their label
         "notes": (),
+        "folds": {},  # members that cards have folded, by the id of the card
         "members_at": "",  # folder of the pages with all members of kinds; "" without one
         "has_pictures": lambda view: any(context["pictures"].get(grid.label) for grid in view.grids),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -72,8 +72,21 @@ def id_tables(by_id: ById | None, labels: Iterable[str]) -> list[TextTable]:
         return tables
     rows = [[margin.name, margin.verdict, *_numbers(margin)] for margin in margins]
     columns = ["Thing", "Verdict", "Worse by", "Interval", "Margin"]
-    legend = "Of kinds and repeats in percent of the samples, else in standard deviations of the reference."
+    legend = legend_of(by_id.undecided)
     return [*tables, TextTable("Is anything worse?", columns, rows, words=["Verdict"], legend=legend)]
+
+
+def legend_of(undecided: Sequence[Margin]) -> str:
+    """Return the unit of what may be worse, and why something within its margin is undecided."""
+    unit = "Of kinds and repeats in percent of the samples, else in standard deviations of the reference."
+    return unit + NO_STAND * any(margin.interval[1] <= margin.margin for margin in undecided)
+
+
+NO_STAND = (
+    " An interval within the margin is undecided where too many pairs are broken, not recognized, missing or of "
+    "another size: it is of the measured pairs, which do not stand for the run."
+)
+"""End of the legend where `RunPairs.margins` does not say of the run what is shown of the pairs."""
 
 
 def _numbers(shown: Margin) -> list[str]:

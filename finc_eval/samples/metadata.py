@@ -233,10 +233,10 @@ def _in_list(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     return [*_rows_of_lines(text, f"{where}/{name}", ids)] if is_numbered else None
 
 
-def read_prompts(given: str, ids: Sequence[str], columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the prompts of samples by the name of their file, or of the column that has them; see `open_source`."""
+def read_prompts(given: str, ids: Sequence[str], columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the column "prompt", by the name of a column or file, and further columns of a file; see `open_source`."""
     if given in columns:
-        return list(columns[given])
+        return {"prompt": list(columns[given])}
     suffix = PurePosixPath(given).suffix.lower()
     if suffix not in LIST_SUFFIXES:
         has = f"the columns {', '.join(columns)}" if columns else "no columns"
@@ -245,8 +245,10 @@ def read_prompts(given: str, ids: Sequence[str], columns: Mapping[str, Sequence[
     text = read_text(given, "a list of prompts", "" if suffix == ".csv" else None).removeprefix("\ufeff")
     kept = suffix in NAMED_SUFFIXES and _parse(f"metadata{suffix}", text.encode(), ids, given)
     if kept and kept.prompts:
-        return kept.prompts
-    return [row.get("prompt", "") for row in _rows_of_lines(text, given, ids)]
+        return {**kept.columns, "prompt": kept.prompts}
+    rows = _rows_of_lines(text, given, ids)
+    names = dict.fromkeys(name for row in rows for name in row if name and name not in PROMPT_KEYS)
+    return {name: [row.get(name, "") for row in rows] for name in ("prompt", *names)}
 
 
 def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, str]]:

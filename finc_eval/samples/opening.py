@@ -109,7 +109,7 @@ def open_source(
         raise DataError(f"{error.filename} cannot be read ({reason(error)}): check who may read it") from error
     opened.reading = reading
     if prompts is not None:
-        opened.columns = {**opened.columns, "prompt": read_prompts(str(prompts), opened.ids, opened.columns)}
+        opened.columns = {**opened.columns, **read_prompts(str(prompts), opened.ids, opened.columns)}
     if n is None or n == len(opened.ids):
         return opened
     if n > len(opened.ids):

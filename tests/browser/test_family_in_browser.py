@@ -248,3 +248,24 @@ def test_the_command_of_a_footer_is_selected_by_one_click(browser, folder):
     code.click()
     assert page.evaluate("getSelection().toString().trim()") == code.inner_text()
     page.close()
+
+
+@pytest.mark.parametrize("name", ["comparison", "leaderboard"])
+def test_a_click_on_a_card_shows_its_members_at_any_width_and_paper_leaves_them_out(browser, pictured, name):
+    for width in (390, 1400):
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto(pictured[name].as_uri())
+        fold = page.locator(".card:visible > .members:visible").first
+        assert fold.locator("img").first.is_hidden()
+        fold.locator("summary").first.click()
+        assert fold.locator("img").first.is_visible()
+        fold.locator("details > summary").first.click()
+        assert fold.locator("pre").first.is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.close()
+    page = browser.new_page()
+    page.goto(pictured[name].as_uri())
+    page.emulate_media(media="print")
+    assert page.locator(".members").count() > 0
+    assert not any(fold.is_visible() for fold in page.locator(".members").all())
+    page.close()

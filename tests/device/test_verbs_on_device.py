@@ -80,6 +80,26 @@ def test_machines_of_kahm_are_those_of_the_cpu():
     assert device.waits <= 60, device.by_place()
 
 
+def test_what_is_said_of_machines_of_kahm_is_said_of_those_of_the_cpu():
+    labels, noise = np.repeat([0, 1], len(GEN) // 2), fe.kahm.ElementNoise(epsilon=8, bounds=(-9, 9))
+    made = fe.kahm.fabricate_classes(GEN, labels, noise)
+
+    def said(run):
+        models = fe.kahm.fit_classes(GEN, labels, fe.kahm.KahmSettings(4), device=run.device)
+        found = fe.kahm.classify(models, TEST, np.arange(len(TEST)) % 2)
+        near = fe.kahm.describe_fabrication(made, labels, noise, originals=GEN, others=TEST, device=run.device)
+        fit = fe.kahm.describe_models(models, TEST, np.arange(len(TEST)) % 2)
+        return [
+            *(row.accuracy for row in (found, *found.yardsticks)),
+            *(row.median for row in near.nearness.distances),
+            near.nearness.attack.auc,
+            *(value for row in fit.classes for value in (row.own, row.to_mean, row.held_out)),
+        ]
+
+    found, _ = measured(said)
+    assert found == pytest.approx(said(fe.Run(device="cpu")), rel=1e-4)
+
+
 @pytest.mark.long
 def test_a_leaderboard_mixes_nothing():
     board, _ = measured(lambda run: fe.leaderboard({"a": GEN, "b": TEST}, REF, run=run))

@@ -78,11 +78,13 @@ VERBS = {
     "leaderboard remove": Verb("leaderboard remove board two", once=True),
     "leaderboard render": Verb("leaderboard render board"),
     "leaderboard vote": Verb("leaderboard vote one=gen two=ref --out vote.html"),
-    "kahm fit": Verb("kahm fit labeled.npz --out new.h5 --quiet"),
-    "kahm classify": Verb("kahm classify labeled.npz --models models.h5 --out classes.csv --quiet"),
-    "kahm fabricate": Verb("kahm fabricate labeled.npz --epsilon 8 --bounds -9,9 --out made.npz --quiet", once=True),
+    "kahm fit": Verb("kahm fit labeled.npz --out new.h5 --report page --quiet"),
+    "kahm classify": Verb("kahm classify labeled.npz --models models.h5 --out classes.csv --report page --quiet"),
+    "kahm fabricate": Verb(
+        "kahm fabricate labeled.npz --epsilon 8 --bounds -9,9 --out made.npz --report page --quiet", once=True
+    ),
     "kahm membership": Verb(f"kahm membership --models models.h5 --members labeled.npz --others new.npy {OUT}"),
-    "kahm federate": Verb("kahm federate labeled.npz --party a=models.h5 --out classes.csv --quiet"),
+    "kahm federate": Verb("kahm federate labeled.npz --party a=models.h5 --out classes.csv --report page --quiet"),
     "private sketch release": Verb(f"{RELEASE} --ledger book --budget 9 --out r.h5", once=True, ledger="book"),
     "private sketch score": Verb(f"private sketch score --gen gen.npy --ref p.h5 {OUT}"),
     "private sketch compare": Verb(f"private sketch compare --gen a=gen.npy --gen b=new.npy --ref p.h5 {OUT}"),

@@ -79,6 +79,21 @@ def test_a_planted_drift_is_named_and_dated(fault):
     assert held.members["gen"].mean() > 0.8
 
 
+@pytest.mark.parametrize(("black", "name"), [(0, "frozen"), (8, "frozen or cut to black"), (24, "cut to black")])
+def test_clips_that_stand_still_on_black_are_said_to_be_cut_to_black(black, name):
+    clips = [frozen(clip, 60) for clip in scenes(1)]
+    for clip in clips[:black]:
+        clip[60:] = 0
+    (held,) = drifts_of(clips, scenes(2))
+    assert (held.finding.name, held.finding.first_frame) == (name, 60)
+
+
+def test_dark_clips_that_freeze_are_not_cut_to_black():
+    dark = [frozen(clip // 64, 60) for clip in scenes(1)]  # all of their frames are nearly black
+    found = [held.finding.name for held in drifts_of(dark, [clip // 64 for clip in scenes(2)])]
+    assert not any("black" in name for name in found)
+
+
 def test_the_share_of_clips_that_drift_is_estimated():
     clips = [looped(clip, 16) if place % 3 == 0 else clip for place, clip in enumerate(scenes(3, 60))]
     (held,) = drifts_of(clips, scenes(4, 60))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from _pages import Page
 from _pictures import blur, darken, lose, release, repeat
 from _runs_of_scenes import OLD, noise, run_of, scenes
 from PIL import Image, ImageFilter
@@ -14,8 +15,9 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.demo.planted import shipped_digits
 from finc_eval.findings.finding import Finding
-from finc_eval.gates.page import comment
+from finc_eval.gates.page import OF_LIMITS, comment
 from finc_eval.gates.pipelines import annotation_lines, junit_xml
+from finc_eval.report.cards import anchor
 
 LOST = {"kinds": {"lose": 0.5, "column": "label"}}
 LOOKS = {"appearance": {"part": 0.02, "whole": 0.05}}
@@ -110,6 +112,18 @@ def test_a_limit_on_looks_has_shares_and_ids_where_no_finding_is_behind_it(monke
     assert whole.share_gen is whole.share_ref is None
     for one in (part, whole):
         assert len(one.ids) == 8 and all(int(name) % 4 == 0 for name in one.ids)  # every fourth picture is blurred
+
+
+def test_a_card_of_a_gate_draws_how_its_look_is_spread_and_folds_its_members(verdict_of):
+    verdict = verdict_of("a look of a part")
+    found, page = verdict.findings[0], Page(report.page(verdict, {}))
+    assert found.trait == "sharpness" and {*found.spread.shares} == {"gen", "ref"}
+    card = page.by_id(anchor(found.name))
+    assert len(page.find("svg", "spread", card)) == 1
+    (fold,) = page.find("details", "members", card)
+    folded = [text.split() for text in page.texts("code", inside=fold)]
+    assert folded == [[*ids] for ids in found.examples.values() if ids] and len(folded[0]) > 8
+    assert OF_LIMITS in page.visible
 
 
 def test_a_table_of_limits_has_the_names_of_the_findings(verdict_of):

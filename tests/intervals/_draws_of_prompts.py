@@ -24,6 +24,8 @@ PROMISES = {
     "Word.interval": Holds(),
     "Word.p_value": PValue(),
     "PromptCell.p_value": PValue(),
+    "PromptSetGap.interval": Holds(),
+    "PromptSetGap.p_value": PValue(),
 }
 
 
@@ -147,13 +149,35 @@ def cells_of_words(rng, images, columns, gap=0.0):
         chance = usual[:, of[label]] + gap * (label == "gen") * is_red[of[label]]
         has = rng.random(chance.shape) < chance
         values[label] = {f"column{n}": np.where(own, "yes", "no").tolist() for n, own in enumerate(has)}
-    cells = [*table_of(rows, of, WORDS, columns=values).cells(((), {}), Run())]
+    cells = table_of(rows, of, WORDS, columns=values).cells(((), {}), Run()).found
     yield Drawn("PromptCell.p_value", min((one.p_value for one in cells), default=1.0), is_null=gap == 0)
+
+
+def gaps_of_prompt_sets(rng, prompts, images, factor=1.0, own=0.1):
+    """Images of old and of fresh prompts; on old ones, the sets are nearer by a factor, and fit them better."""
+    is_old = np.arange(sum(prompts)) < prompts[0]
+    each, names = np.where(is_old, *images), numbers_of(sum(prompts))
+    off = rng.normal(size=(len(names), 4)) * np.where(is_old, factor, 1.0)[:, None]
+    of = {label: np.arange(len(names)).repeat(each) for label in ("gen", "ref")}
+    middle, rows, scores = 3 * rng.normal(size=(len(names), 4)), {}, {}
+    for label, shift in (("gen", off), ("ref", 0 * off)):
+        rows[label] = (middle + shift)[of[label]] + rng.normal(size=(len(of[label]), 4))
+        better = np.where(is_old & (label == "gen"), 1 - factor, 0.0) + rng.normal(1, own, len(names))
+        scores[label] = better[of[label]] + rng.normal(0, 0.1, len(of[label]))
+    columns = {"gen": {"fresh": np.where(is_old, "no", "yes")[of["gen"]].tolist()}}
+    table = table_of(rows, of, names, scores, columns)
+    truths = {"content": 4 * (1 - factor**2) / table.unit**2, "fit": factor - 1}
+    gaps, _ = table.prompt_sets()
+    for gap in gaps:
+        yield Drawn("PromptSetGap.interval", gap.difference, gap.interval, truths[gap.what], of=gap.what)
+    yield Drawn("PromptSetGap.p_value", min(gap.p_value for gap in gaps), is_null=factor == 1)
 
 
 FITS, FIT = ("ModelFit.interval", "Fit.interval", "Fit.p_value"), ("Fit.interval", "Fit.p_value")
 
 CELL = ("PromptCell.p_value",)
+
+GAP = ("PromptSetGap.interval", "PromptSetGap.p_value")
 
 PROMPT, WORD = ("Prompt.interval", "Prompt.p_value"), ("Word.interval", "Word.p_value")
 
@@ -200,6 +224,30 @@ DESIGNS = (
         CELL,
         partial(cells_of_words, images=(6, 6), columns=4, gap=0.5),
         100,
+        4,
+    ),
+    Design(
+        "sets of prompts of one law, 20 + 30",
+        "paired",
+        GAP,
+        partial(gaps_of_prompt_sets, prompts=(20, 30), images=(4, 4)),
+        300,
+        6,
+    ),
+    Design(
+        "sets of prompts of one law, with 2 and with 8 images",
+        "clustered",
+        GAP,
+        partial(gaps_of_prompt_sets, prompts=(40, 15), images=(2, 8)),
+        300,
+        0,
+    ),
+    Design(
+        "sets of prompts, of which one is fitted",
+        "large",
+        GAP,
+        partial(gaps_of_prompt_sets, prompts=(40, 40), images=(4, 4), factor=0.5),
+        200,
         4,
     ),
     Design("fits of 40 prompts", "paired", FITS, partial(fits_of_sets, prompts=40, images=(4,)), 600, 20),

@@ -20,6 +20,7 @@ from finc_eval.gallery.counts import LEAD_SAMPLES
 from finc_eval.gallery.thumbnails import kept_thumbnails
 from finc_eval.leaderboards.board_table import colors_of
 from finc_eval.leaderboards.pictures import KEPT_EDGE, KEPT_PICTURES, PICTURED
+from finc_eval.report.cards import anchor
 
 
 def photographs(n, seed, low=0):
@@ -209,6 +210,19 @@ def test_each_fault_has_a_card_with_pictures_of_the_model_beside_the_reference(d
         shown = [len(page.find("img", inside=figure)) for figure in first]
         assert shown[0] >= min(3, len(finding.ids)) > 0
         assert len(shown) == 2 and (shown[1] > 0 or not finding.ids_other) and folded
+
+
+def test_a_card_of_a_fault_draws_how_its_look_is_spread_and_folds_its_members(desk):
+    run(*ADD)
+    board, page = fe.Board("board").leaderboard(), read_page(desk)
+    looks = [(row.name, finding) for row in board.rows for finding in row.findings if finding.spread is not None]
+    assert looks
+    for name, finding in looks:
+        assert all(sum(shares) == pytest.approx(1, abs=0.01) for shares in finding.spread.shares.values())
+        card = page.by_id(anchor(f"{name}: {finding.name}"))
+        assert len(page.find("svg", "spread", card)) == 1
+        (fold,) = page.find("details", "members", card)
+        assert page.texts("code", inside=fold)[0].split() == [*finding.ids]
 
 
 def test_a_model_that_is_added_changes_the_color_of_no_other(desk):

@@ -48,7 +48,7 @@ def test_every_kind_is_a_card_with_pictures_of_both_sets_and_only_significant_on
     assert cards(page) == expected_cards(found)
     (first, *_) = found.significant()
     card = page.section(first)
-    shown = [page.attributes(n)["alt"] for n in page.find("img", inside=card)]
+    shown = [page.attributes(n)["alt"] for n in page.shown(card)]
     parts = [first.shares[label] for label in ("ref", "gen")]
     assert shown == [one for part in parts for ids in (part.top_ids, part.drawn_ids) for one in ids[:SHOWN_SAMPLES]]
     assert f"{100 * abs(first.difference):.1f} points less (interval" in page.texts("p", "says", card)[0]
@@ -215,7 +215,7 @@ def test_every_kind_of_a_board_is_a_card_that_the_table_and_the_models_lead_to(b
     told = page.find("article", "profile")[[row.name for row in board.rows].index("few")]
     links = [page.attributes(n)["href"] for n in page.find("a", inside=told)]
     assert lost and links == [f"#{anchor(kind.id)}" for kind in lost]
-    assert len(page.find("img", inside=page.section(board.kinds[0]))) == 4 * SHOWN_SAMPLES
+    assert len(page.shown(page.section(board.kinds[0]))) == 4 * SHOWN_SAMPLES
 
 
 @pytest.mark.long

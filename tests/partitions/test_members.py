@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import UsageError
 from finc_eval.demo.planted import planted_sets
+from finc_eval.gallery.members import FOLDED_PICTURES, Members, fold_members
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +86,72 @@ def test_a_page_has_all_members_of_both_sets_with_their_pictures_from_typical_to
             assert [odd[label, name] for name in ids] == sorted(odd[label, name] for name in ids)
         copied = [text.split() for text in page.texts("code", inside=page.find("pre")[0])]
         assert copied == [[*members["gen"]]]
+
+
+def test_each_card_of_a_kind_has_all_its_members_folded_with_small_pictures_and_ids(result, digits, tmp_path):
+    page = Page(result.to_html(tmp_path / "c.html").read_text(encoding="utf-8"))
+    small = 0
+    for kind in result.kinds:
+        (fold,) = page.find("details", "members", page.section(kind))
+        copied = [text.split() for text in page.texts("code", inside=fold)]
+        assert copied == [[*ids] for ids in result.members(kind.id).values() if ids]
+        assert page.text(fold).startswith("All members: ")
+        pictures = [page.attributes(n) for n in page.find("img", inside=fold)]
+        assert {one["alt"] for one in pictures} <= {id for ids in copied for id in ids}
+        assert all(one["src"].startswith("data:image/") and int(one["width"]) <= 48 for one in pictures)
+        small += len(pictures)
+    assert 100 < small <= FOLDED_PICTURES
+    assert all("open" not in page.attributes(n) for n in page.find("details", "members"))  # so paper leaves them out
+
+
+def test_the_page_of_a_loaded_result_has_the_same_members_folded(result, tmp_path):
+    result.save(tmp_path / "c.h5")
+    assert fe.load(tmp_path / "c.h5").to_html(tmp_path / "l.html").read_text() == result.to_html(
+        tmp_path / "c.html"
+    ).read_text().replace("c.html", "l.html")
+
+
+def test_a_page_that_is_too_large_has_fewer_members_folded_before_cards_lose_pictures(result, tmp_path, monkeypatch):
+    pages = [result.to_html(tmp_path / "c.html").read_text(encoding="utf-8")]
+    monkeypatch.setattr("finc_eval.report.MAX_PAGE", len(pages[0]) - 1)
+    pages.append(result.to_html(tmp_path / "s.html").read_text(encoding="utf-8"))
+    whole, small = map(Page, pages)
+    assert len(small.find("img")) < len(whole.find("img"))
+    for kind in result.kinds:
+        assert len(small.shown(small.section(kind))) == len(whole.shown(whole.section(kind)))
+
+
+@pytest.mark.parametrize(
+    ("ids", "counts", "pictures", "summary", "pictured"),
+    [
+        ({"a": 3, "b": 0}, {"a": 3, "b": 0}, 400, "All members: 3 of A", {"A": 3}),
+        ({"a": 3, "b": 2}, {"a": 3, "b": 2}, 4, "All members: 3 of A and 2 of B", {"A": 3, "B": 1}),
+        ({"a": 2000, "b": 80}, {"a": 5000, "b": 200}, 400, "Members: 500 of its 5,000 of A and 80 of its 200 of B",
+         {"A": 60, "B": 60}),
+        ({"a": 8}, None, 0, "Members: 8 of A", {"A": 0}),
+    ],
+)  # fmt: skip
+def test_a_fold_is_bounded_and_says_of_how_many_members_it_has_which(ids, counts, pictures, summary, pictured):
+    names = {label: [f"{label}{n}" for n in range(count)] for label, count in ids.items()}
+    fold = fold_members([Members("k1", "", "", names, counts)], {"a": "A", "b": "B"}, pictures)["k1"]
+    assert fold.summary == summary
+    assert {title: len(shown) for title, (_, shown) in fold.pictured.items()} == pictured
+    assert all(len(listed) <= 500 for listed in fold.ids.values())
+    for title, (label, shown) in fold.pictured.items():
+        if len(shown) > 1:  # from the most typical to the oddest
+            assert (shown[0], shown[-1]) == (fold.ids[title][0], fold.ids[title][-1]), label
+
+
+def test_two_sets_of_one_name_have_their_own_members_folded(result):
+    same = replace(
+        result, gen=replace(result.gen, name="x", source=None), ref=replace(result.ref, name="x", source=None)
+    )
+    kind = max(result.kinds, key=lambda one: min(share.count for share in one.shares.values()))
+    assert same.folds[kind.id].ids == {label: ids for label, ids in result.members(kind.id).items() if ids}
+
+
+def test_a_direction_has_no_members_folded_as_some_of_its_typical_samples_are_no_members():
+    assert fold_members([Members("over-1", "", "", {"a": ["x"]}, are_members=False)], {"a": "A"}) == {}
 
 
 def test_without_a_gallery_no_page_leads_to_a_folder(result, tmp_path):

@@ -12,6 +12,7 @@ import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.same_ids import compare_ids, pairs
 from finc_eval.same_ids.compare_ids import Harm, MeasuredRuns
+from finc_eval.same_ids.page import NO_STAND, legend_of
 from finc_eval.same_ids.pairs import PairTable, align, measure, measure_clips, measure_pictures, nearest_others
 from finc_eval.same_ids.reasons import reasons_of
 from finc_eval.same_ids.result import ById
@@ -277,6 +278,12 @@ def test_reasons_say_what_is_seen_at_second_sight():
     assert found[3:7] == ["black", "blank", "white", "blank"]
     assert found[7:10] == ["the picture of 0001.png", "another picture", "in other colors or light"]
     assert judged_pairs(new[:2], "black") == ["black", "black"]
+
+
+@pytest.mark.parametrize(("high", "is_inside"), [(0.01, True), (0.03, False)])
+def test_the_table_says_why_an_interval_within_its_margin_is_undecided(high, is_inside):
+    margin = Margin("framed", "part", 0.0, (0.0, high), 0.02, "undecided")
+    assert (NO_STAND in legend_of([margin])) == is_inside
 
 
 def test_shares_that_are_undecided_are_so_below_the_largest_that_they_may_be():

@@ -17,6 +17,7 @@ from finc_eval.cli.options import Json, Samples, Work, check_given, embeds, path
 from finc_eval.cli.output import (
     Force,
     OptionalOut,
+    TerminalOutput,
     check_suffix,
     emit,
     has_header,
@@ -60,6 +61,10 @@ Label = Annotated[
 ]
 Models = Annotated[Path, typer.Option(help="Models, an .h5 file that kahm fit wrote.")]
 Table = Annotated[Path, typer.Option(help="CSV file to write, one row per sample.")]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="DIR", help="Folder to write a page and the same as JSON to; default: none."),
+]
 
 
 @kahm.command()
@@ -72,6 +77,13 @@ def fit(
     extraction: Extraction,
     work: Work,
     label: Label = "label",
+    others: Annotated[
+        str | None,
+        typer.Option(
+            help="Labeled samples of the same classes, held out: how far they are from the models is printed."
+        ),
+    ] = None,
+    report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -80,24 +92,28 @@ def fit(
     Models of noisy samples (Definition 12), or of fabricated samples (Definition 15), are fitted to what kahm fabricate
     wrote.
     """
-    check_given([samples], extraction.extractor)
+    sources = {"samples": samples} | ({} if others is None else {"others": others})
+    check_given(sources.values(), extraction.extractor)
     check_suffix(out, ".h5")
+    output = _report_folder("kahm fit", "models-fit", sources, report, force)
     with work.running() as run:
-        checks = [_needs_labels(label, samples)]
-        embeddings = _open_embedded({"samples": samples}, extraction, run, checks=checks)["samples"]
+        checks = [_needs_labels(label, name, path) for name, path in sources.items()]
+        sets = _open_embedded(sources, extraction, run, checks=checks)
+        _check_others(sets, "samples")
+        embeddings = sets["samples"]
         labels = _labels(embeddings, label, samples)
         header = {"source": embeddings.digest, "settings": plain(settings), "classes": sorted(set(labels))}
         refuse_loss(out, lambda path: has_header(path, type="kahm", **header), force)
         with run.step("fit a model to each class"):
             models = fe.kahm.fit_classes(embeddings, labels, settings, device=run.torch_device)
-    make_room(out, "kahm", force)
-    fe.kahm.save_models(out, models)
-    sizes = {str(name): model.n for name, model in models.models.items()}
-    if as_json:
-        print_json({"path": str(out), "classes": sizes, "settings": plain(settings), "space": models.space})
-        return
-    what = f"models of {plural(len(sizes), 'class')}, {embeddings.n:,} samples of {embeddings.dim} entries"
-    print(f"{out}: {what}; the file holds the samples", f"settings: {settings}", sep="\n")
+        make_room(out, "kahm", force)
+        fe.kahm.save_models(out, models)
+        with run.step("distances to the models"):
+            known = None if others is None else _labels(sets["others"], label, others)
+            found = fe.kahm.describe_models(models, sets.get("others"), known)
+    emit(found, output, as_json)
+    if not as_json:
+        print(out)
 
 
 @kahm.command()
@@ -109,25 +125,30 @@ def classify(
     extraction: Extraction,
     work: Work,
     label: Label = "label",
+    report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Name the nearest class of every sample, with distances and class-matching scores (Definitions 7 and 8).
 
     The file has one row per sample: its id; the class of the nearest model; distance, to that model; and the matching
-    score of each class, which ranks classes and is not a probability. Where the samples have labels, accuracy and the
-    AUC of each score are printed, and whether the models were fitted to these samples.
+    score of each class, which ranks classes and is not a probability. If the samples have labels, the accuracy is
+    printed, for all and for each class, beside that of the nearest class mean and of the nearest sample.
     """
-    check_given([samples, models], extraction.extractor)
+    sources = {"samples": samples, "models": str(models)}
+    check_given(sources.values(), extraction.extractor)
     check_suffix(out, ".csv")
+    output = _report_folder("kahm classify", "classification", sources, report, force)
     with work.running() as run:
         fitted = fe.kahm.load_models(models, device=run.torch_device)
         embeddings = _open_embedded({"samples": samples}, extraction, run, [fitted.space])["samples"]
-        values = fitted.distances(embeddings).values
-    known = embeddings.column(label) if label in embeddings.columns else None
-    ids = embeddings.ids_between(0, embeddings.n)
-    are_own = embeddings.digest == fitted.source
-    write_classes(out, ids, fitted.classes, values, known, force, as_json, are_own=are_own)
+        known = embeddings.column(label) if label in embeddings.columns else None
+        with run.step("distances to the models"):
+            found = fe.kahm.classify(fitted, embeddings, known)
+    write_classes(out, found, force)
+    emit(found, output, as_json)
+    if not as_json:
+        print(out)
 
 
 @kahm.command()
@@ -152,39 +173,57 @@ def fabricate(
             help="Smooth noisy samples and map them to their images (Definition 14), or write them as they are.",
         ),
     ] = True,
+    others: Annotated[
+        str | None,
+        typer.Option(help="Samples of the same distribution, for attacks on the fabricated samples in --report."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="DIR",
+            help="Folder for a page that measures on the originals, without noise, how near the fabricated samples are "
+            "to them: for their holder alone. Default: none.",
+        ),
+    ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Add noise to every entry, and fabricate samples of each class from the noisy samples (Definition 14).
 
     ε and δ are for one entry, as in the paper. What this means for a whole sample is printed. Every run
-    draws fresh noise and spends ε again; so an existing file is never overwritten.
+    draws fresh noise and spends ε again; so an existing file is never overwritten, and --force is of the page alone.
     """
-    check_given([samples], extraction.extractor)
+    sources = {"samples": samples} | ({} if others is None else {"others": others})
+    check_given(sources.values(), extraction.extractor)
     check_suffix(out, ".npz")
+    _check_holders_page(report, out, others)
+    output = _report_folder("kahm fabricate", "fabrication", sources, report, force, "fabrication-not-private")
     with work.running() as run:
-        checks = [_needs_labels(label, samples)]
-        embeddings = _open_embedded({"samples": samples}, extraction, run, checks=checks)["samples"]
+        checks = [_needs_labels(label, "samples", samples)]
+        sets = _open_embedded(sources, extraction, run, checks=checks)
+        _check_others(sets, "samples")
+        embeddings = sets["samples"]
         labels = _labels(embeddings, label, samples)
         # 4: bytes on the disk for an entry of a fabricated sample.
         size = embeddings.n * embeddings.dim * 4
-        with reserve(out, size) as write, run.step("fabricate samples of each class"):
-            made = fe.kahm.fabricate_classes(
-                embeddings, labels, noise, settings, fabricated=smooth, device=run.torch_device
-            )
+        with reserve(out, size) as write:
+            with run.step("fabricate samples of each class"):
+                made = fe.kahm.fabricate_classes(
+                    embeddings, labels, noise, settings, fabricated=smooth, device=run.torch_device
+                )
+            measured = {} if report is None else {"originals": embeddings, "others": sets.get("others")}
+            with run.step("describe the fabricated samples"):
+                found = fe.kahm.describe_fabrication(made, labels, noise, settings, **measured, device=run.torch_device)
 
             def save(path: Path) -> None:
                 with write_whole(path) as temporary, create_file(temporary) as file:
                     np.savez(file, embeddings=made.samples, labels=np.array(labels))
 
+            emit(found, output, as_json)  # before the samples, which are kept: a run that is killed here is run again
             write(save)
-    if as_json:
-        print_json({"path": str(out), **plain(made)})
-        return
-    low, high = noise.bounds
-    print(f"{out}: {plural(len(made.samples), 'sample')}, {made.guarantee}")
-    print(f"entries were clipped to [{low:g}, {high:g}] before the noise (--bounds)")
-    if made.kept:
-        print(f"{plural(made.kept, 'sample')} had no image, and stayed noisy")
+    if not as_json:
+        print(out)
 
 
 @kahm.command()
@@ -214,10 +253,7 @@ def membership(
     with work.running() as run:
         fitted = fe.kahm.load_models(models, device=run.torch_device)
         sets = _open_embedded({"members": members, "others": others}, extraction, run, [fitted.space])
-        if sets["members"].digest == sets["others"].digest:
-            raise DataError(
-                f"{members} and {others} are the same samples: others are samples that the models have not seen"
-            )
+        _check_others(sets, "members")
         with run.step("distances to the models"):
             near = {name: fe.kahm.nearest_distances(fitted, embeddings) for name, embeddings in sets.items()}
         with run.step(f"score with {permutations:,} permutations"):
@@ -244,6 +280,7 @@ def federate(
     ] = None,
     gather: Annotated[Any, list_option(str, "Parties whose answers in --exchange to combine.")] = None,
     out: Annotated[Path | None, typer.Option(help="CSV file to write, one row per sample.")] = None,
+    report: Report = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -259,6 +296,10 @@ def federate(
     check_given([samples, *named.values()], extraction.extractor)
     if out is not None:
         check_suffix(out, ".csv")
+    elif report is not None:
+        raise UsageError("--report describes the classes of samples: pass --out classes.csv, too")
+    sources = {"samples": samples or str(exchange)} | {name: str(path) for name, path in named.items()}
+    output, found = _report_folder("kahm federate", "classification", sources, report, force), None
     with work.running() as run:
         match samples, named or None, exchange, gather, out:
             case str(asked), None, Path() as folder, None, None:
@@ -271,29 +312,47 @@ def federate(
                     fe.kahm.federated.answer(folder, name, fe.kahm.load_models(path, device=run.torch_device))
                 answered = f"{folder}: {join_words([*parties])} answered"
                 print_json({"answered": [*parties]}) if as_json else print(answered)
-            case None, None, Path() as folder, tuple(names), Path() as table:
-                distances = fe.kahm.federated.gather(folder, names)
-                ids = [str(row) for row in range(len(distances.values))]
-                write_classes(table, ids, distances.classes, distances.values, None, force, as_json)
-            case str(asked), dict(parties), None, None, Path() as table:
-                fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
-                queries = _open_embedded({"samples": asked}, extraction, run, [machine.space for machine in fitted])[
-                    "samples"
-                ]
-                distances = fe.kahm.federated.combine(
-                    [fe.kahm.federated.local_distances(machine, queries) for machine in fitted]
-                )
-                known = queries.column("label") if "label" in queries.columns else None
-                ids, are_own = (
-                    queries.ids_between(0, queries.n),
-                    queries.digest in {machine.source for machine in fitted},
-                )
-                write_classes(table, ids, distances.classes, distances.values, known, force, as_json, are_own=are_own)
+            case None, None, Path() as folder, tuple(names), Path():
+                gathered = fe.kahm.federated.gather(folder, names)
+                found = fe.kahm.classification(gathered.values, gathered.classes, parties=names)
+            case str(asked), dict(parties), None, None, Path():
+                fitted = {name: fe.kahm.load_models(path, device=run.torch_device) for name, path in parties.items()}
+                spaces = [models.space for models in fitted.values()]
+                found = fe.kahm.classify(fitted, _open_embedded({"samples": asked}, extraction, run, spaces)["samples"])
             case _:
                 raise UsageError(
                     "these options make no step of federated classification: pass SAMPLES with --party "
                     "and --out, or with --exchange one of SAMPLES to ask, --party to answer, and --gather with --out"
                 )
+    if found is not None and out is not None:
+        write_classes(out, found, force)
+        emit(found, output, as_json)
+        if not as_json:
+            print(out)
+
+
+def _check_others(sets: dict[str, Embeddings], label: str) -> None:
+    """Raise DataError if other samples are those of the models."""
+    if "others" in sets and sets["others"].digest == sets[label].digest:
+        raise DataError(f"{label} and others are the same samples: others are samples that the models have not seen")
+
+
+def _check_holders_page(report: Path | None, out: Path, others: str | None) -> None:
+    """Raise UsageError if a page that is not private would lie beside the samples, or others have no page."""
+    if report is None and others is not None:
+        raise UsageError("--others is for the page of the holder: pass --report DIR, too")
+    if report is not None and report.resolve() == out.resolve().parent:
+        raise UsageError(
+            f"{report} is the folder of {out}, which is made to be passed on, and this page is not: choose another "
+            "folder"
+        )
+
+
+def _report_folder(
+    verb: str, type_name: str, sources: dict[str, str], report: Path | None, force: bool, stem: str | None = None
+) -> TerminalOutput | None:
+    """Return where the page of a verb goes, if one was asked for."""
+    return None if report is None else output_folder(verb, type_name, sources, report, force, stem=stem)
 
 
 def _open_embedded(
@@ -304,9 +363,9 @@ def _open_embedded(
     return open_embeddings(sources, extraction, run, [space for space in spaces if space], checks=checks)
 
 
-def _needs_labels(column: str, samples: str) -> Check:
-    """Return the check that all samples have a class."""
-    return lambda sets: _labels(sets["samples"], column, samples)
+def _needs_labels(column: str, name: str, samples: str) -> Check:
+    """Return the check that all samples of a set have a class."""
+    return lambda sets: _labels(sets[name], column, samples)
 
 
 def _labels(embeddings: Known, column: str, samples: str) -> list[str]:

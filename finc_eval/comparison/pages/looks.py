@@ -19,7 +19,7 @@ from finc_eval.numerics.inference import ALPHA, significant
 from finc_eval.partitions.kind import Kind
 from finc_eval.prompts.result import Word
 from finc_eval.report.cards import CardView, Grid, Seen
-from finc_eval.report.colors import PAIR
+from finc_eval.report.colors import PAIR, Ink
 from finc_eval.report.drawings import heat_map, spread
 from finc_eval.report.formats import p_value
 
@@ -90,15 +90,15 @@ def _look(look: Look, titles: Mapping[str, str], shown: int) -> Seen:
         PAIR.get(look.more_in, "other"),
         f"{why}{STEPS * bool(look.spread)}p = {p_value(look.p_value)}, adjusted for all looks",
         look.name,
-        _spread(look, titles),
+        draw_spread(look, titles),
     )
 
 
-def _spread(look: Look, titles: Mapping[str, str]) -> Markup | str:
-    """Draw how the trait of a look is spread in both sets; "" where that is not known."""
+def draw_spread(look: Look | Finding, titles: Mapping[str, str], inks: Mapping[str, Ink] = PAIR) -> Markup | str:
+    """Draw how the trait of a look is spread in both sets, "gen" and "ref"; "" where that is not known."""
     if look.spread is None:
         return ""
-    shares = {PAIR[label]: (titles[label], look.spread.shares[label]) for label in ("gen", "ref")}
+    shares = {inks[label]: (titles[label], look.spread.shares[label]) for label in ("gen", "ref")}
     return spread(f"How {look.trait} is spread in both sets", shares, look.trait)
 
 

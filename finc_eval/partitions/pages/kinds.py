@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from finc_eval.core.words import figure, join_words, percent
+from markupsafe import Markup
+
+from finc_eval.core.words import figure, join_words, percent, percent_of, predicate, say_whole
 from finc_eval.naming.evidence import SLIGHT, UniqueNames
+from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.kind import Kind, top_level
 from finc_eval.partitions.kinds import Kinds
@@ -14,8 +17,10 @@ from finc_eval.partitions.pages.map import map_on_page
 from finc_eval.partitions.pages.members import write_gallery
 from finc_eval.partitions.pages.tables import UNDER, kind_tables, kinds_in_words, mix_tables, value_tables
 from finc_eval.report import Page
-from finc_eval.report.colors import inks_of
-from finc_eval.report.exports.outline import Outline, call, several, sizes, sources, unreadable
+from finc_eval.report.cards import CardView, Grid, Seen
+from finc_eval.report.colors import Ink, inks_of
+from finc_eval.report.drawings import spread
+from finc_eval.report.exports.outline import NOT_MANY, Outline, call, several, sizes, sources, unreadable
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import Section, render
 from finc_eval.samples.source import Samples
@@ -27,7 +32,8 @@ HOW = (
     "to exactly one kind, so the shares of a set add up to 100 %. A kind counts with p ≤ "
     f"{ALPHA}, adjusted for all kinds of the tree and all sets. Kinds that differ in the same way and lie together "
     "stand below a heading. The most typical samples are nearest to the middle of a kind; the members drawn at random "
-    "show what most of them look like. Whether whole sets look different, such as blurred or gray, is asked by compare."
+    "show what most of them look like. Looks, such as blurred or gray, are of each set beside all others "
+    "together; repeats are asked by compare."
 )
 
 
@@ -53,8 +59,55 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
         Section("settings", "Settings and data", facts=facts),
     ]
     gallery, colors = result.gallery_of(samples), inks_of(titles)
+    seen = _seen(result, colors)
     drawn = map_on_page(result.map, result.kinds, titles, colors, gallery.pictures)
-    return render(result, outline(result), gallery, forest=table, map=drawn, sections=sections, colors=colors)
+    return render(
+        result, outline(result), gallery, forest=table, map=drawn, sections=sections, colors=colors, seen=seen
+    )
+
+
+def _seen(result: Kinds, colors: Mapping[str, Ink]) -> list[Seen]:
+    """Return a card for each look of each set, with its clearest samples and how its trait is spread."""
+    cards = []
+    for label, look in _looks(result):
+        own, other = _shares(look)
+        drawing: Markup | str = ""
+        if look.spread is not None:
+            shares: dict[Ink, tuple[str, Sequence[float]]] = {
+                colors[label]: (label, look.spread.shares["gen"]),
+                "other": (OTHERS, look.spread.shares["ref"]),
+            }
+            drawing = spread(f"How {look.trait} is spread in {label} and in all others", shares, look.trait)
+        words = "" if look.whole else f"{own}, {OTHERS} {other}, "
+        grid = Grid(f"{words}clearest", label, look.examples["gen"][: result.shown])
+        name = f"on average {look.name}" if look.whole else look.name
+        legend = f"p = {p_value(look.p_value)}, adjusted for all looks and sets"
+        view = CardView(colors[label], label, "", (grid,))
+        cards.append(Seen(f"{label}: {name}", (view,), colors[label], legend, f"{label}: {look.name}", drawing))
+    return cards
+
+
+def _looks(result: Kinds) -> list[tuple[str, Look]]:
+    """Return all looks, each with the label of its set, those of most samples first."""
+    found = [(label, look) for label, looks in result.looks.items() for look in looks]
+    return sorted(found, key=lambda named: (not named[1].whole, named[1].share_ref - named[1].share_gen))
+
+
+def _shares(look: Look) -> tuple[str, str]:
+    """Return the shares of the set that has a look, and of all others, in words."""
+    return percent_of(look.share_gen, look.interval, beyond=look.share_ref), percent_of(look.share_ref, None)
+
+
+def _say_looks(result: Kinds) -> dict[str, str]:
+    """Return the largest looks in a sentence; none without any."""
+    said = []
+    for label, look in _looks(result)[:NOT_MANY]:
+        own, other = _shares(look)
+        if look.whole:
+            said.append(say_whole(look.name, look.interval, label))
+        else:
+            said.append(f"{own} of {label} {predicate(look.name)} ({OTHERS} {other})")
+    return {"looks": f"{'; '.join(said)}."} if said else {}
 
 
 def outline(result: Kinds) -> Outline:
@@ -77,7 +130,13 @@ def outline(result: Kinds) -> Outline:
 UNTESTED = "Whether this is more than chance was not tested: a set has too few independent samples."
 
 
-NO_LOOKS = "Looks and repeats are not compared here: compare two sets to find them."
+NO_LOOKS = (
+    "Repeats are not looked for here, and looks only in pictures of unpaired sets: compare two sets to find them."
+)
+
+NO_REPEATS = "No set looks unlike the others, such as blurred or gray; repeats are not looked for here."
+
+OTHERS = "others"  # all sets but one together
 
 
 def says(result: Kinds) -> dict[str, str]:
@@ -100,7 +159,9 @@ def says(result: Kinds) -> dict[str, str]:
     ]
     nothing = "No kind is significantly more or less frequent in one set"
     found = {"kinds": f"{'; '.join(sentences) or nothing}."} | _overall(result) | say_missed(result.detectable)
-    return found if sentences else found | {"looks": NO_LOOKS}
+    if said := _say_looks(result):
+        return said | found
+    return found if sentences else found | {"looks": NO_REPEATS if result.looks else NO_LOOKS}
 
 
 def _such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from finc_eval import report
 from finc_eval.core.storage import write_text, write_together
+from finc_eval.gallery.members import Members
 from finc_eval.gallery.pictured import Gallery, read_gallery
-from finc_eval.partitions.atlas import Mapped, Members
+from finc_eval.partitions.atlas import Mapped
 from finc_eval.report.cards import anchor
 from finc_eval.report.pages import render
 from finc_eval.samples.source import Samples

@@ -22,6 +22,12 @@ from finc_eval.numerics.ceilings import Ceilings
 
 MAX_MU = 1e4  # largest μ of a guarantee: above it nothing is protected
 
+FOR_HOLDER = (
+    "NOT PRIVATE, for the holder of the private records alone: these numbers are computed from them without noise, and "
+    "no guarantee covers them."
+)
+"""First sentence of pages that measure a private output on the private records."""
+
 LOG_OF_ZERO = -1e6  # finite stand-in for log 0, so that a root can be bracketed
 
 

@@ -1,4 +1,4 @@
-"""Scores of distances to models: of membership, with an attack, and of classes, by accuracy and AUCs.
+"""The membership-inference score of distances to models, with its null and an attack.
 
 The membership-inference score (Kumar, Moser and Fischer, JAIR 79, 2024, eq. 69) is the squared L2 distance between the
 densities of two sets of distances: of the samples a model was made from, and of fresh samples. It has the unit
@@ -8,7 +8,6 @@ the attack. It grows with the components and the scale of a model, and with any 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -16,14 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import computed_field
 
-from finc_eval.core.errors import DataError, check_labels
+from finc_eval.core.errors import DataError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
 from finc_eval.memorization.membership import score_sentence
-from finc_eval.numerics.attack_statistics import AttackStatistics, attack_statistics, auc
+from finc_eval.numerics.attack_statistics import AttackStatistics, attack_statistics
 from finc_eval.numerics.density_difference import DensityDifference, density_difference
-from finc_eval.private.kahm.models import ClassModels, WideKahm, matching_scores
+from finc_eval.private.kahm.models import ClassModels, WideKahm
 
 MembershipDirection = Literal["members nearer", "members farther", "neither"]
 
@@ -42,7 +40,7 @@ class MembershipScore(Document):
     """
 
     type_name: ClassVar[str] = "membership-score"
-    page: ClassVar[str] = "finc_eval.private.kahm.page"
+    page: ClassVar[str] = "finc_eval.private.kahm.membership_page"
 
     difference: DensityDifference
     attack: AttackStatistics
@@ -156,61 +154,3 @@ def nearest_distances(model: ClassModels | WideKahm, queries: object) -> NDArray
     """
     values = model.distances(queries).values
     return values if values.ndim == 1 else values.min(1)
-
-
-@dataclass(frozen=True)
-class ClassificationQuality(Record):
-    """Accuracy of the nearest class, and the AUC of each class-matching score.
-
-    Attributes:
-        n: number of samples.
-        accuracy: share of the samples whose nearest class is their own (Definition 7). A sample without a distance to
-            any class has no nearest class.
-        aucs: for each class, the probability that a sample of it has a larger matching score (Definition 8) than a
-            sample of another class: the area under the curve of the paper's Table 4. None if all samples are on one
-            side.
-
-    Example:
-        >>> import finc_eval as fe
-        >>> fe.kahm.ClassificationQuality(n=100, accuracy=0.97, aucs=(0.99, 0.98)).accuracy
-        0.97
-    """
-
-    n: int
-    accuracy: float
-    aucs: tuple[float | None, ...]
-
-
-def classification_quality(
-    distances: ArrayLike, classes: Sequence[Hashable], labels: ArrayLike
-) -> ClassificationQuality:
-    """Compute accuracy and AUCs of distances to classes.
-
-    Args:
-        distances: distance of each sample and class, shape (n, classes).
-        classes: labels of the columns.
-        labels: true label of each sample, shape (n,).
-
-    Raises:
-        DataError: there is not one label for each sample.
-
-    Example:
-        >>> import finc_eval as fe
-        >>> far_and_near = [[1.0, 2.0], [2.0, 1.0], [3.0, 1.0]]
-        >>> fe.kahm.classification_quality(far_and_near, ("a", "b"), ["a", "b", "b"])
-        ClassificationQuality(n=3, accuracy=1.0, aucs=(1.0, 1.0))
-    """
-    values, known = np.asarray(distances, np.float64), np.asarray(labels)
-    check_labels(known.shape, len(values))
-    scores, nearest, near = matching_scores(values), values.argmin(1), np.isfinite(values.min(1))
-    is_right = near & [classes[number] == label for number, label in zip(nearest, known.tolist(), strict=True)]
-    return ClassificationQuality(
-        n=len(values),
-        accuracy=float(is_right.mean()),
-        aucs=tuple(
-            auc(scores[is_member, number], scores[~is_member, number])
-            if is_member.any() and not is_member.all()
-            else None
-            for number, is_member in enumerate(known == label for label in classes)
-        ),
-    )

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from finc_eval.core.words import percent, plural, points
+from finc_eval.private.dp.guarantee import FOR_HOLDER
 from finc_eval.private.synthesis.utility import ClassifierUtility, MarginalUtility, Utility
 from finc_eval.report import Page
 from finc_eval.report.exports.outline import Outline, TextTable, call
-
-FOR_HOLDER = (
-    "NOT PRIVATE, for the holder of the private records alone: these numbers are computed from them without noise, and "
-    "no guarantee covers them."
-)
 
 HOW = (
     "Classifiers are trained on synthetic records, and on as many private ones, and tested on private records that the "

@@ -19,11 +19,11 @@ HOW = (
 )
 
 
-def outline(result: MembershipScore) -> Outline:
-    """Return what the score says in all outputs."""
+def figures(result: MembershipScore) -> list[tuple[str, str]]:
+    """Return the names and values of the numbers of a score."""
     difference, attack = result.difference, result.attack
     low, high = attack.auc_interval
-    rows = [
+    return [
         *zip(SCORE_COLUMNS, score_cells(difference), strict=True),
         (
             f"AUC of the attack by distance, and interval at {percent(attack.confidence)}",
@@ -35,6 +35,11 @@ def outline(result: MembershipScore) -> Outline:
         ("Members and non-members", f"{attack.members:,} and {attack.non_members:,}"),
         ("Samples without a distance", f"{result.undefined_members:,} and {result.undefined_non_members:,}"),
     ]
+
+
+def outline(result: MembershipScore) -> Outline:
+    """Return what the score says in all outputs."""
+    attack = result.attack
     return Outline(
         kind="membership score of a model's distances",
         title="Membership-inference score: members against non-members",
@@ -47,7 +52,7 @@ def outline(result: MembershipScore) -> Outline:
             "non_members",
             *([f"settings={result.settings!r}"] if result.settings else []),
         ),
-        tables=[TextTable("Figures", COLUMNS, rows, words=COLUMNS[:1])],
+        tables=[TextTable("Figures", COLUMNS, figures(result), words=COLUMNS[:1])],
         how=HOW,
     )
 

@@ -1,0 +1,98 @@
+"""The judge of the benchmark of differences: what is found, with which side, share and words, and what is false."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from _differences.cases import all_cases
+from _differences.judge import Planted, judge, skill
+from differences import judge_file
+
+SIZES = {"gen": 100, "ref": 100}
+
+
+def ids(places, side="gen"):
+    return [f"{side}/{place:04d}.png" for place in places]
+
+
+GRAY = Planted("gen", tuple(ids(range(20))), 0.2, "gr[ae]y", follows="pale")
+LOST = Planted("ref", tuple(ids(range(30, 45), "ref")), 0.15, "koala")
+SAID = {"side": "gen", "ids": ids(range(20)), "interval": [0.12, 0.29], "words": "a fifth is gray", "p_value": 0.01}
+KOALA = {"side": "ref", "ids": ids(range(30, 42), "ref"), "share": 0.16, "words": "lacks koala"}
+SHUFFLED = np.random.default_rng(1).permutation(100)
+EVERYTHING = {"side": "gen", "ids": [*ids(SHUFFLED), *ids(SHUFFLED, "ref")], "share": 0.2, "words": "gray"}
+OTHERS = {"side": "gen", "ids": ids(range(60, 80)), "share": 0.2, "words": "noisy"}
+
+CASES = {
+    # name: planted, answer, (found, side, share, words, clean, consequences, false)
+    "perfect": ([GRAY], [SAID], (1, 1, 1, 1, 1, 0, 0)),
+    "empty": ([GRAY], [], (0, 0, 0, 0, 1, 0, 0)),
+    "everything": ([GRAY], [EVERYTHING], (0, 0, 0, 0, 0, 0, 1)),
+    "the wrong side": ([GRAY], [SAID | {"side": "ref"}], (1, 0, 0, 1, 1, 0, 0)),
+    "a side where each set has its own": (
+        [replace(GRAY, side="either")],
+        [SAID | {"side": "ref"}],
+        (1, 1, 1, 1, 1, 0, 0),
+    ),
+    "another share": ([GRAY], [SAID | {"interval": [0.3, 0.5]}], (1, 1, 0, 1, 1, 0, 0)),
+    "a share without an interval": ([GRAY], [{**SAID, "interval": None, "share": 0.27}], (1, 1, 1, 1, 1, 0, 0)),
+    "no share": ([GRAY], [{**SAID, "interval": None}], (1, 1, 0, 1, 1, 0, 0)),
+    "other words": ([GRAY], [SAID | {"words": "pale"}], (1, 1, 1, 0, 1, 0, 0)),
+    "the cause, and what follows": ([GRAY], [SAID, SAID | {"words": "pale"}], (1, 1, 1, 1, 1, 1, 0)),
+    "the cause, and another": ([GRAY], [SAID, OTHERS], (1, 1, 1, 1, 0, 0, 1)),
+    "something else": ([GRAY], [OTHERS], (0, 0, 0, 0, 0, 0, 1)),
+    "the sets differ somehow": ([GRAY], [{"side": "gen", "ids": []}], (0, 0, 0, 0, 1, 0, 0)),
+    "not claimed": ([GRAY], [SAID | {"p_value": 0.2}], (0, 0, 0, 0, 1, 0, 0)),
+    "one of two": ([GRAY, LOST], [SAID], (0.5, 0.5, 0.5, 0.5, 1, 0, 0)),
+    "two in another order": ([GRAY, LOST], [KOALA, SAID], (1, 1, 1, 1, 1, 0, 0)),
+    "two as one": ([GRAY, LOST], [SAID | {"ids": SAID["ids"] + KOALA["ids"]}], (0.5, 0.5, 0.5, 0.5, 1, 0, 0)),
+    "nothing of equal sets": ([], [], (None, None, None, None, 1, 0, 0)),
+    "something of equal sets": ([], [OTHERS], (None, None, None, None, 0, 0, 1)),
+    "something of equal sets, without samples": ([], [{"side": "gen"}], (None, None, None, None, 0, 0, 1)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_answer_is_judged(case):
+    planted, answer, expected = CASES[case]
+    verdict = judge(planted, answer, SIZES)
+    parts = (verdict.found, verdict.side, verdict.share, verdict.words, verdict.clean)
+    assert (*parts, verdict.consequences, verdict.false) == expected
+
+
+def test_what_follows_in_place_of_the_cause_is_found_without_its_words():
+    verdict = judge([GRAY], [SAID | {"words": "a fifth is pale"}], SIZES)
+    assert (verdict.found, verdict.words) == (1, 0)
+
+
+def test_the_skill_of_a_list_is_0_by_chance_and_1_for_a_perfect_one():
+    rng = np.random.default_rng(0)
+    drawn = [skill(ids(rng.permutation(100)), GRAY, SIZES) for _ in range(200)]
+    assert abs(np.mean(drawn)) < 0.1
+    assert skill(ids(range(12)), GRAY, SIZES) == pytest.approx(1), "some of the planted samples, and no others"
+    assert skill(ids(range(2)), GRAY, SIZES) < 0.5, "two samples are too few to show it"
+    assert skill(ids([*range(50, 55), *range(20)]), GRAY, SIZES) < skill(ids([*range(20), *range(50, 55)]), GRAY, SIZES)
+
+
+def test_cases_are_the_same_for_a_seed_and_the_truth_is_what_was_changed(tmp_path):
+    draw = all_cases(0)["digits 0"]
+    first, again, other = draw(), draw(), all_cases(1)["digits 0"]()
+    assert first.truth == again.truth != other.truth
+    (fault,) = first.planted
+    assert len(fault.ids) == round(fault.share * len(first.sets["gen"])) == 36
+    bright = {f"gen/{n:04d}.png" for n, image in enumerate(first.sets["gen"]) if np.asarray(image).mean() > 128}
+    assert bright == set(fault.ids), "inverted digits are mostly white"
+    assert all(np.array_equal(*pair) for pair in zip(first.sets["ref"], again.sets["ref"], strict=True))
+
+
+def test_the_answer_of_another_tool_is_judged_from_files(tmp_path):
+    case = all_cases(0)["digits 0"]()
+    (tmp_path / "truth.json").write_text(
+        json.dumps({"digits-0": case.truth, "digits-5": all_cases(0)["digits 5"]().truth})
+    )
+    answer = [{"side": "gen", "ids": list(case.planted[0].ids), "share": 0.12, "words": "negative pictures"}]
+    (tmp_path / "answer.json").write_text(json.dumps({"digits-0": answer}))
+    verdicts = judge_file(tmp_path, tmp_path / "answer.json")
+    assert verdicts["digits-0"].scores() == dict.fromkeys(("found", "side", "share", "words", "clean"), 1.0)
+    assert verdicts["digits-5"].clean == 1
