@@ -3,8 +3,8 @@
     python benchmarks/gate_faults.py [--regime digits-1000 … --runs … --jobs …]
 
 Release, baseline and reference are disjoint draws: of real digits by their pixels (32 axes; 1 000 or 3 000 of a
-release, 4 000 of the reference), and of photographs in features of EfficientNet-Lite0 (500 or 1 000 of each set), whose last
-layer is at hand. All have their pictures. The policy is the one that `first_policy` writes for baseline and reference.
+release, 4 000 of the reference), and of photographs in features of EfficientNet-Lite0 (500 or 1 000 of each set), whose
+last layer is at hand. All have their pictures. The policy is that of `first_policy` for baseline and reference.
 
 *unchanged*: nothing. *lost*: a class of 10 % is gone. *part-lost*: seven tenths of a class of 10 %. *new*: 5 % are of a
 class that baseline and reference lack. *blur*: a quarter is blurred. *repeats*: 8 % are one picture. *copies*: 30 % are

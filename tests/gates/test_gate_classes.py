@@ -1,4 +1,4 @@
-"""Classes that the extractor's last layer sees are searched for what is lost or new, as nodes of the tree of kinds are."""
+"""Classes that the extractor's last layer sees are searched for lost and new ones, as nodes of a tree are."""
 
 import numpy as np
 import pytest
