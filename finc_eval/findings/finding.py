@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,6 +21,9 @@ What = Literal[
 ]
 """Kinds of findings; "part" is of pictures, "drift" is of clips over time, "column" is a column of the user, and "sets"
 are the sets as a whole."""
+
+OF_ONE_SET: tuple[What, ...] = ("look", "part", "column", "drift")
+"""Kinds of findings of the samples of one set, beside which samples of the other set are shown that have none of it."""
 
 OF_TRAITS: tuple[What, ...] = ("look", "column")  # kinds of findings that something measured of each sample names
 
@@ -116,6 +119,12 @@ class Finding(Record):
         if self.share_gen is None or self.share_ref is None or self.whole:
             return None
         return self.share_gen, self.share_ref
+
+    def sets_with_it(self, sets: Sequence[str]) -> tuple[str, ...]:
+        """Return those of some sets whose kept samples have it; the first is the set, the second the other set."""
+        if self.kind not in OF_ONE_SET:
+            return tuple(sets)
+        return tuple(sets[:1] if self.is_more else sets[1:2])
 
     @property
     def is_lost(self) -> bool:

@@ -50,6 +50,7 @@ def fold_board(rows: Sequence[Row], kinds: Sequence[Kind], sets: Iterable[str]) 
         for finding in row.findings[:PICTURED]:
             own, other = (finding.ids, finding.ids_other) if finding.is_more else (finding.ids_other, finding.ids)
             samples = {row.name: own, REFERENCE: other}
+            samples = {label: samples[label] for label in finding.sets_with_it([*samples])}
             lists.append(Members(f"{row.name}: {finding.name}", finding.text, KEPT_OF_IT, samples))
     for kind in sorted(kinds, key=lambda kind: kind.p_value > ALPHA):
         ids = {label: tuple(dict.fromkeys((*part.top_ids, *part.drawn_ids))) for label, part in kind.shares.items()}
