@@ -11,6 +11,7 @@ from _quick import small_pixels  # noqa: F401
 from PIL import Image, ImageCms
 
 import finc_eval as fe
+from finc_eval.gallery.members import pictured_ids
 
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 GRAY = [
@@ -146,7 +147,8 @@ def test_what_is_held_has_looks_and_pictures_as_a_folder_has(form, of_folders, t
     names = [look.name for look in of_folders.looks]
     assert names and [look.name for look in found.looks] == names
     del gen, ref
-    shown = {label: set(ids) for label, ids in found.shown_samples().items()}
+    folded = pictured_ids(found.folds)
+    shown = {label: {*ids, *folded.get(label, ())} for label, ids in found.shown_samples().items()}
     assert all(shown.values()) and not found.gallery.notes
     found.save(tmp_path / "found.h5")
     for one in (found, fe.Comparison.load(tmp_path / "found.h5")):
