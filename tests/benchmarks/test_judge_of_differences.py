@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from _differences.cases import all_cases
+from _differences.cases import FAULTS, all_cases, words_of_class
 from _differences.judge import Planted, judge, skill
 from differences import judge_file, means_of
 
@@ -112,6 +112,27 @@ def test_the_answer_of_another_tool_is_judged_from_files(tmp_path):
     verdicts = judge_file(tmp_path, tmp_path / "answer.json")
     assert verdicts["digits-0"].scores() == dict.fromkeys(("found", "side", "share", "words", "clean"), 1.0)
     assert verdicts["digits-5"].clean == 1
+
+
+WORDS = {
+    # what is planted: words that people say, words that they do not mean by it
+    "king_penguin": (["more penguins"], ["a million birds"]),
+    "tarantula": (["spiders are missing"], ["insects"]),
+    "lion": (["fewer lions"], ["a million", "dandelions"]),
+    "tabby": (["a tabby", "cats"], ["one category"]),
+    "circle": (["round things", "a disc"], ["another background"]),
+    "gray": (["greyscale", "images without color", "desaturated"], ["blurred"]),
+    "upside down": (["flipped", "rotated by 180 degrees"], ["gray"]),
+    "one picture": (["identical pictures", "duplicates", "the same image"], ["gray"]),
+}
+
+
+@pytest.mark.parametrize("planted", WORDS)
+def test_other_words_for_the_same_thing_are_accepted(planted):
+    pattern = FAULTS[planted].words if planted in FAULTS else words_of_class(planted)
+    accepted, refused = WORDS[planted]
+    assert all(re.search(pattern, text, re.IGNORECASE) for text in accepted)
+    assert not any(re.search(pattern, text, re.IGNORECASE) for text in refused)
 
 
 def claim(**changes):
