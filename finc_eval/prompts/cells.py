@@ -207,7 +207,7 @@ def _attributes(panel: SampledSets, measured: MeasuredSets, kinds: KindTree, col
         table, columns = columns_of(traits, by_set)
         values, of_ref = np.concatenate([each.values for each in by_set.values()]), by_set["ref"].values
         for place, each in enumerate(columns):
-            # Little of some traits has no word, such as pictures that are hardly pixelated: this is no attribute.
+            # No word, no attribute: nobody says that pictures are hardly pixelated.
             word = each.trait.high if each.tail > 0 else each.trait.low
             if word and (each.tail or each.trait.least is not None):
                 names.append(("look", word))
