@@ -6,7 +6,6 @@ Runs are kept, and a second call goes on where the first one ended. Remove runs/
 writes files. The folder of temporary files should be a small disk in memory, or "disk full" is left out. Needs Linux.
 """
 
-import os
 import sys
 import tempfile
 from collections import Counter
@@ -17,11 +16,8 @@ from _kept import rows_of
 from _record import record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from faults.runs import FAULTS, Runs, killed_at, rival_after_a_kill, rivals
+from faults.runs import FAULTS, Runs, is_small_disk, killed_at, rival_after_a_kill, rivals
 from faults.verbs import AT_EACH_CHANGE, SLOW, VERBS
-
-SMALL_DISK = 1 << 28
-"""Bytes of the largest disk that is filled."""
 
 KILLS = ("killed at a moment", "killed at a change of files")
 EACH, TWO, AFTER = "killed at each change of files", "two releases of one budget", "a near copy after a kill"
@@ -37,8 +33,7 @@ COLUMNS = ("runs", "killed", "refused in one sentence", "done all the same", "fa
 
 
 def main():
-    disk, names = os.statvfs(tempfile.gettempdir()), [name for name in VERBS if name not in SLOW]
-    small = disk.f_blocks * disk.f_frsize <= SMALL_DISK
+    small, names = is_small_disk(Path(tempfile.gettempdir())), [name for name in VERBS if name not in SLOW]
     others = [fault for fault in FAULTS if fault not in KILLS and (small or fault != "disk full")]
     tasks = [(fault, number, name) for number in range(ROUNDS) for fault in KILLS for name in names]
     tasks += [(fault, 0, name) for name in names for fault in others]

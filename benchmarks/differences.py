@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from _differences.answers import read_answer
 from _differences.cases import all_cases
 from _differences.judge import Planted, judge
 from _differences.rivals import SIDES, TOOLS, Opened, open_pictures
@@ -27,12 +28,16 @@ from _record import record
 from scipy.stats import binomtest
 
 import finc_eval as fe
+from finc_eval.core.errors import DataError
 
 JUDGES = ("found", "side", "share", "words", "clean")
+PATHS = {"run": (), "write": ("FOLDER",), "judge": ("FOLDER", "ANSWER.json")}
 
 
 def write(folder, seed):
-    """Write all cases, and their truths in one file."""
+    """Write all cases, and their truths in one file, to a new or empty folder."""
+    if folder.is_dir() and any(folder.iterdir()):
+        raise DataError(f"{folder} is not empty: name a new folder for the cases")
     truths = {}
     for key, draw in all_cases(seed).items():
         case = draw()
@@ -43,11 +48,23 @@ def write(folder, seed):
 
 def judge_file(folder, answer):
     """Return the scores of an answer by case, from the cases' truths; a case without an answer has an empty one."""
-    truths, given = json.loads((folder / "truth.json").read_text()), json.loads(answer.read_text())
+    if not (folder / "truth.json").is_file():
+        raise DataError(f"{folder} has no truth.json: write the cases into it first")
+    truths = json.loads((folder / "truth.json").read_text())
+    given = read_answer(answer, truths)
     return {
         name: judge([Planted(**each) for each in truth["planted"]], given.get(name, []), truth["sizes"])
         for name, truth in truths.items()
     }
+
+
+def means_of(verdicts):
+    """Return the mean of each score over the cases that have it, and of how many equal sets something is said."""
+    scores = [each.scores() for each in verdicts]
+    of_cases = {name: [each[name] for each in scores if name in each] for name in JUDGES}
+    means = {name: round(float(np.mean(values)), 2) for name, values in of_cases.items() if values}
+    nulls = [each for each in verdicts if each.found is None]
+    return means | {"equal sets": f"{sum(each.clean == 0 for each in nulls)} of {len(nulls)}", "cases": len(scores)}
 
 
 def open_case(case, folder):
@@ -149,11 +166,23 @@ def main():
     parser.add_argument("--only", default="", help="beginning of the names of cases; nothing is recorded")
     given = parser.parse_args()
     torch.set_num_threads(1)
+    if len(given.paths) != len(asked := PATHS[given.what]):
+        parser.error(f"{given.what} takes {' '.join(asked) or 'no path'}")
+    try:
+        do_task(given)
+    except DataError as error:
+        parser.error(str(error))
+
+
+def do_task(given):
+    """Do what the arguments ask for."""
     if given.what == "write":
         write(given.paths[0], given.seed)
     elif given.what == "judge":
-        for name, verdict in judge_file(*given.paths).items():
+        verdicts = judge_file(*given.paths)
+        for name, verdict in verdicts.items():
             print(name, verdict)
+        print(means_of(verdicts.values()))
     else:
         verdicts, seconds = run(given.seed, given.only)
         if not given.only:

@@ -3,8 +3,8 @@
     python benchmarks/gate_faults.py [--regime digits-1000 … --runs … --jobs …]
 
 Release, baseline and reference are disjoint draws: of real digits by their pixels (32 axes; 1 000 or 3 000 of a
-release, 4 000 of the reference), and of photographs in features of EfficientNet-Lite0 (500 or 1 000 of each set). All
-have their pictures. The policy is the one that `first_policy` writes for baseline and reference.
+release, 4 000 of the reference), and of photographs in features of EfficientNet-Lite0 (500 or 1 000 of each set), whose
+last layer is at hand. All have their pictures. The policy is that of `first_policy` for baseline and reference.
 
 *unchanged*: nothing. *lost*: a class of 10 % is gone. *part-lost*: seven tenths of a class of 10 %. *new*: 5 % are of a
 class that baseline and reference lack. *blur*: a quarter is blurred. *repeats*: 8 % are one picture. *copies*: 30 % are
@@ -35,6 +35,8 @@ from _runs import rate, run
 from PIL import Image, ImageFilter
 
 import finc_eval as fe
+from finc_eval.embeddings.recipe import space_of
+from finc_eval.extractors.catalog import load_card
 from finc_eval.gates.first_policy import first_policy
 
 RUNS = 40
@@ -52,6 +54,8 @@ SMALL, GROUPS, RETURNED = "digits-250 against 3000", "digits-1000 in fours", "ph
 DESIGNS = {SMALL: (250, 3000, 4000), GROUPS: (1000, 1000, 4000), RETURNED: (500, 500, 500)}
 """Designs, with the sizes of release, baseline and reference."""
 
+SPACE = space_of(load_card("efficientnet-lite0"))
+
 FAULTS = ("unchanged", "lost", "part-lost", "new", "blur", "repeats", "copies", "collapse", "darker")
 CLASS = 0.1  # share of the class that is lost, wholly or in part
 PLANTED = {"blur": "blur", "repeats": "times", "copies": "are copies of reference samples", "darker": "darker"}
@@ -66,6 +70,7 @@ class Source:
     rows: np.ndarray
     labels: np.ndarray
     embed: Callable  # function from pictures to rows
+    space: str | None = None  # extractor whose last layer sees classes in the rows
 
 
 @cache
@@ -78,7 +83,7 @@ def source(what):
     with zipfile.ZipFile(asset("photos", "tiny_imagenet_24x300.zip")) as archive:
         names = sorted(one for one in archive.namelist() if one.endswith(".JPEG"))
         images = [Image.open(io.BytesIO(archive.read(one))).convert("RGB") for one in names]
-    return Source(images, rows, labels.astype(str), features_of)
+    return Source(images, rows, labels.astype(str), features_of, SPACE)
 
 
 def pixels_of(images):
@@ -118,7 +123,10 @@ def as_set(data, index, change=None, changed=(), rng=None):
         for place in changed:
             images[place] = change(images[place], rng)
         rows[changed] = data.embed([images[place] for place in changed])
-    return fe.EmbeddingSet(rows, images=images)
+    made = fe.EmbeddingSet(rows, images=images)
+    if data.space:
+        made.space = data.space
+    return made
 
 
 def draw(data, n, m, rng):

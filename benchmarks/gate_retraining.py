@@ -16,7 +16,7 @@ import numpy as np
 from _record import record
 from _runs import counted
 
-from finc_eval.gates.retraining import between_shares
+from finc_eval.estimates.retraining import between_shares
 from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts
 from finc_eval.numerics.inference import ALPHA
 

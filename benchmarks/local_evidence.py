@@ -381,41 +381,52 @@ def all_of(rows):
     }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["nulls", "power", "sizes", "orientation"])
-    parser.add_argument("--runs", type=int, default=600)
-    parser.add_argument("--permutations", type=int, default=99)
-    parser.add_argument("--seed", type=int, default=76, help="seed of the draws of sets of one law")
-    parser.add_argument("--regime", action="append", choices=[*NULLS], help="one regime; default: all")
-    given = parser.parse_args()
-    torch.set_num_threads(1)
-    if given.what == "power":
-        network = Photographs()
-        rows = [power(name, size, network, seed=1) for size in (150, 300) for name in FAULTS]
-        record("local_evidence_power", rows, "Photographs of 64 pixels.")
-        return
-    if given.what == "sizes":
-        network, rows = Photographs(), []
-        for name in SIZES:
-            rows += by_size(name, network)
-            print(found_by_size(rows)[-1], flush=True)
-        note = "A draw of each of twelve faults; p ≤ .0125 is what a headline says."
-        record("local_evidence_sizes", found_by_size(rows), note)
-        return
-    if given.what == "orientation":
-        rows = []
-        for n, m, share in ORIENTATION:
-            rows.append(upside_down(n, m, share, given.runs if not share else 20, given.permutations))
-            print(rows[-1], flush=True)
-        record("local_evidence_orientation", rows, "With cells, likeness and near pairs in the same family.")
-        return
+def measure_nulls(given):
     rows = []
     for name in given.regime or NULLS:
         rows.append(false_rate(name, given.runs, given.permutations, given.seed))
         print(rows[-1], flush=True)
     if not given.regime:
         record("local_evidence", rows, "Sets of one law.", total=all_of)
+
+
+def measure_power(given):
+    network = Photographs()
+    rows = [power(name, size, network, seed=1) for size in (150, 300) for name in FAULTS]
+    record("local_evidence_power", rows, "Photographs of 64 pixels.")
+
+
+def measure_sizes(given):
+    network, rows = Photographs(), []
+    for name in SIZES:
+        rows += by_size(name, network)
+        print(found_by_size(rows)[-1], flush=True)
+    note = "A draw of each of twelve faults; p ≤ .0125 is what a headline says."
+    record("local_evidence_sizes", found_by_size(rows), note)
+
+
+def measure_orientation(given):
+    rows = []
+    for n, m, share in ORIENTATION:
+        rows.append(upside_down(n, m, share, given.runs if not share else 20, given.permutations))
+        print(rows[-1], flush=True)
+    record("local_evidence_orientation", rows, "With cells, likeness and near pairs in the same family.")
+
+
+PARTS = {"nulls": measure_nulls, "power": measure_power, "sizes": measure_sizes, "orientation": measure_orientation}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*", choices=[*PARTS, []], help="parts to measure; default: all")
+    parser.add_argument("--runs", type=int, default=600)
+    parser.add_argument("--permutations", type=int, default=99)
+    parser.add_argument("--seed", type=int, default=76, help="seed of the draws of sets of one law")
+    parser.add_argument("--regime", action="append", choices=[*NULLS], help="one regime; default: all")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    for what in given.what or PARTS:
+        PARTS[what](given)
 
 
 if __name__ == "__main__":

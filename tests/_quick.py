@@ -37,7 +37,10 @@ MAPS = {"finc_eval.numerics.neighbor_embedding.STEPS": 30}
 MONITORS = {"finc_eval.monitoring.exchange.DRAWS": 1023}
 """A quarter of the random parts of a bag to which an evaluation is compared; test_exchange has them all."""
 
-EVERYTHING = (AUDITS, BOARDS, MAPS, ROTATIONS, YARDSTICKS)
+RELEASES = {"finc_eval.private.synthesis.learned.STEPS": 5}
+"""Steps of the fit of columns without relations; test_synthesis_page has them all."""
+
+EVERYTHING = (AUDITS, BOARDS, MAPS, RELEASES, ROTATIONS, YARDSTICKS)
 """All of them but `MONITORS`: results whose numbers no test measures."""
 
 
@@ -52,8 +55,15 @@ def quick(*tables):
 
 @pytest.fixture(scope="module", autouse=True)
 def quick_results():
-    """For a room that imports it: boards, maps, rotations and yardsticks of few steps."""
-    with quick(BOARDS, MAPS, ROTATIONS, YARDSTICKS):
+    """For a room that imports it: boards, maps, releases, rotations and yardsticks of few steps."""
+    with quick(BOARDS, MAPS, RELEASES, ROTATIONS, YARDSTICKS):
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_releases():
+    """For a module that imports it: a release is compared with columns without relations by few steps."""
+    with quick(RELEASES):
         yield
 
 

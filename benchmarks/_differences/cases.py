@@ -13,7 +13,7 @@ from functools import cache, partial
 
 import numpy as np
 import video_faults
-from _planted_faults import LIGHT, MARK, SAME, SOFT, TINT, as_jpeg, blur, gray, noise, patch, sepia, writing
+from _planted_faults import COPIED, LIGHT, MARK, SAME, SOFT, TINT, as_jpeg, blur, gray, noise, patch, sepia, writing
 from _real import asset
 from PIL import Image, ImageDraw, ImageOps
 from sklearn.datasets import load_sample_images
@@ -25,10 +25,13 @@ from finc_eval.demo.prompts import DIGITS, prompted_sets
 SIDE = 64
 SHAPES = ("circle", "square", "triangle", "cross")
 CLIPS = 60  # clips of each set
-SEEN_AS = {"elephant": "elephant|tusker", "frog": "frog", "tabby": "tabby|cat", "alp": r"\balp|mountain",
+SEEN_AS = {"elephant": "elephant|tusker", "frog": "frog", "tabby": r"tabby|\bcats?\b", "alp": r"\balp|mountain",
            "chihuahua": "chihuahua|dog", "retriever": "retriever|dog", "monarch": "monarch|butterfly",
            "seashore": "seashore|beach|coast|shore|sand", "bridge": "bridge", "convertible": "convertible|car",
-           "sports": r"\bcar", "bus": r"\bbus",
+           "sports": r"\bcar", "bus": r"\bbus", "penguin": "penguin", "tarantula": "tarantula|spider",
+           "orangutan": r"\borang|\bapes?\b|monkey", "ladybug": "ladybug|ladybird|beetle", "goldfish": "fish",
+           "bison": "bison|buffalo", "jellyfish": "jellyfish|medusa", "circle": r"circle|\bround|\bdis[ck]s?\b",
+           "cross": "cross|plus", "lion": r"\blions?\b",
            **{str(digit): rf"“{digit}”|\b{name}s?\b|digit {digit}" for digit, name in enumerate(DIGITS)}}  # fmt: skip
 """Words for a class, by a part of its name, where these are not the name."""
 
@@ -186,8 +189,9 @@ def plain(change):
     return lambda image, rng, first: change(image, rng)
 
 
+NO_COLOR = r"colou?rless|(without|no|lack\w*) colou?r|desaturated"
 FAULTS = {
-    "gray": Changed(plain(gray), 0.12, r"gr[ae]y|black and white|monochrom|colou?rless", f"{LIGHT}|sepia|{TINT}"),
+    "gray": Changed(plain(gray), 0.12, f"gr[ae]y|black.and.white|monochrom|{NO_COLOR}", f"{LIGHT}|sepia|{TINT}"),
     "blurred": Changed(plain(blur(1.5)), 0.25, SOFT, f"{LIGHT}|smooth|nois"),
     "noisy": Changed(plain(noise), 0.15, "nois|grain", f"sharp|{LIGHT}"),
     "square": Changed(plain(patch), 0.2, f"patch|square|box|spot|cover|{MARK}", LIGHT),
@@ -195,8 +199,10 @@ FAULTS = {
     "JPEG": Changed(plain(lambda im, r: as_jpeg(im, 5)), 0.2, "JPEG|compress|block", f"{LIGHT}|{SOFT}|pattern"),
     "sepia": Changed(plain(sepia), 0.1, f"sepia|brown|toned|one colou?r|monochrom|{TINT}", f"{LIGHT}|yel|orange|red"),
     "inverted": Changed(plain(lambda im, r: ImageOps.invert(im)), 0.12, "invert|negativ", f"{LIGHT}|white"),
-    "upside down": Changed(plain(lambda im, r: ImageOps.flip(ImageOps.mirror(im))), 0.2, "upside|turned|rotat"),
-    "one picture": Changed(lambda im, r, first: first, 0.1, SAME),
+    "upside down": Changed(
+        plain(lambda im, r: ImageOps.flip(ImageOps.mirror(im))), 0.2, "upside|turned|rotat|flip|180"
+    ),
+    "one picture": Changed(lambda im, r, first: first, 0.1, f"{SAME}|{COPIED}|identical|same image"),
 }
 OF_PICTURES = {
     "photographs": (
@@ -246,8 +252,12 @@ def of_shares(kinds, which):
     shares = {label: np.mean([kind == which for kind in names]) for label, names in kinds.items()}
     side = max(shares, key=lambda label: shares[label])
     ids = [ids_of(label, [n for n, kind in enumerate(names) if kind == which]) for label, names in kinds.items()]
-    words = next((seen for part, seen in SEEN_AS.items() if part in which.lower()), which.replace("_", " "))
-    return Planted(side, ids[0] + ids[1], float(abs(shares["gen"] - shares["ref"])), words)
+    return Planted(side, ids[0] + ids[1], float(abs(shares["gen"] - shares["ref"])), words_of_class(which))
+
+
+def words_of_class(name):
+    """Return a regular expression of what people call a class."""
+    return next((seen for part, seen in SEEN_AS.items() if part in name.lower()), name.replace("_", " "))
 
 
 # --- prompts and clips

@@ -297,8 +297,8 @@ class Comparison(Mapped):
     def member_lists(self) -> list[Members]:
         """Return the samples that looks, parts and clips that drift keep, all of kinds, and those of directions."""
         which = KEPT_OF_IT
-        clearest = ((look, {look.more_in: look.examples.get(look.more_in, ())}) for look in self.looks)
-        lists = [Members(look.name, look.sentence, which, ids) for look, ids in clearest]
+        of_looks = ((look, {str(label): look.samples_with_it(label) for label in SET_NAMES}) for look in self.looks)
+        lists = [Members(look.name, look.sentence, which, ids) for look, ids in of_looks]
         lists += [Members(part.words, part.finding.text, which, {part.owner: part.samples}) for part in self.parts]
         drifts = [finding for finding in self.findings if finding.kind == "drift"]
         lists += [Members(each.name, each.text, which, {("ref", "gen")[each.is_more]: each.ids}) for each in drifts]

@@ -22,10 +22,10 @@ What = Literal[
 """Kinds of findings; "part" is of pictures, "drift" is of clips over time, "column" is a column of the user, and "sets"
 are the sets as a whole."""
 
-OF_TRAITS: tuple[What, ...] = ("look", "column")  # kinds of findings that something measured of each sample names
+OF_ONE_SET: tuple[What, ...] = ("look", "part", "column", "drift")
+"""Kinds of findings of the samples of one set, beside which samples of the other set are shown that have none of it."""
 
-OF_ONE_SET: tuple[What, ...] = (*OF_TRAITS, "repeat", "part", "drift")
-"""Kinds of findings that samples of one set show; those of the other set beside them are typical of that set."""
+OF_TRAITS: tuple[What, ...] = ("look", "column")  # kinds of findings that something measured of each sample names
 
 FROZEN = "frozen"  # name of the drift of clips that stand still
 CUT = "cut to black"  # name of clips that stand still because these frames are black
@@ -101,17 +101,6 @@ class Finding(Record):
         more, less = sorted([self.share_gen, self.share_ref], reverse=True)
         return 1.0 if self.is_of_all else max(sure_share(more, self.share_interval) - less, 0.0)
 
-    def members_among(self, samples: Mapping[str, Sequence[str]], own: str) -> dict[str, Sequence[str]]:
-        """Return the samples that show it, of all that stand beside it, by set; `own` is the set that has more of it.
-
-        Example:
-            >>> from finc_eval.findings.finding import Finding
-            >>> blurred = Finding("blurred", "look", False, 0.2, 0.0, 0.001)
-            >>> blurred.members_among({"gen": ["a", "b"], "ref": ["c"]}, "gen")
-            {'gen': ['a', 'b']}
-        """
-        return {label: ids for label, ids in samples.items() if label == own or self.kind not in OF_ONE_SET}
-
     @property
     def is_of_all(self) -> bool:
         """True for a look of the whole set, or that nearly all of it has come to have."""
@@ -130,6 +119,12 @@ class Finding(Record):
         if self.share_gen is None or self.share_ref is None or self.whole:
             return None
         return self.share_gen, self.share_ref
+
+    def sets_with_it(self, sets: Sequence[str]) -> tuple[str, ...]:
+        """Return those of some sets whose kept samples have it; the first is the set, the second the other set."""
+        if self.kind not in OF_ONE_SET:
+            return tuple(sets)
+        return tuple(sets[:1] if self.is_more else sets[1:2])
 
     @property
     def is_lost(self) -> bool:

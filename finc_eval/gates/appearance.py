@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.estimates.error_source import Integers
 from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
+from finc_eval.estimates.retraining import between_scores, between_shares
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
 from finc_eval.gates.facts.parts import LOCAL, local_evidence
 from finc_eval.gates.kinds import Gathered
 from finc_eval.gates.policy import AppearanceLimits
-from finc_eval.gates.retraining import between_scores, between_shares
 from finc_eval.gates.scores import ScoreChange
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts

@@ -25,7 +25,7 @@ from finc_eval.gates.appearance import PART, WHOLE, Beyond, Clearest
 from finc_eval.gates.by_id import BROKEN, SureCount, find_pair_findings
 from finc_eval.gates.divisions import ReleaseKinds
 from finc_eval.gates.facts.parts import LOCAL, NewPart
-from finc_eval.gates.kinds import KindEvidence
+from finc_eval.gates.kind_shares import KindEvidence
 from finc_eval.gates.limit import NAMED, Limit
 from finc_eval.gates.sets import GEN, GateSets
 from finc_eval.gates.verdict import ReleaseFinding

@@ -75,14 +75,20 @@ class CountedSets:
         found = names_of_unions(unions, {REF: self.counted[REF]}, {REF: self.ref})
         if isinstance(self.tree, Nouns):
             # What is seen in samples is said of them where nothing but traits would be.
-            nouns = {kind: Name(self.names[kind].removeprefix(OF_CLASSES).replace("-", " ")) for kind in kinds}
+            nouns = {kind: Name(self._seen_as(kind)) for kind in kinds}
             found |= {kind: nouns[kind] for kind, name in found.items() if _has_no_noun(name)}
         return found
 
     def noun(self, kind: int, called: Mapping[int, Name]) -> str:
         """Return what a kind is called in all that is said; `called` has the names that are known."""
         name = called[kind].noun if kind in called else self.names[kind].partition("=")[2]
+        if isinstance(self.tree, Nouns):
+            name = name or self._seen_as(kind)
         return name or unnamed(self.names[kind].removeprefix(OF_ALL))
+
+    def _seen_as(self, kind: int) -> str:
+        """Return the noun that samples of a kind are seen as."""
+        return self.names[kind].removeprefix(OF_CLASSES).replace("-", " ")
 
     def leaves(self, kind: int) -> list[int]:
         """Return the leaves of a kind; a value of a column is its own."""

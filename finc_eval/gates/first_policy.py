@@ -16,6 +16,7 @@ from finc_eval.core.words import in_percent, plural
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
+from finc_eval.estimates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.findings.copies import measure_copies
 from finc_eval.gates.appearance import PART, WHOLE, Clearest, look_evidence, pictures_of
@@ -23,9 +24,8 @@ from finc_eval.gates.divisions import OF_REF, OF_SETS, by_tree, by_tree_of_all, 
 from finc_eval.gates.evidence import Normal, round_up
 from finc_eval.gates.facts.of_private import private_part
 from finc_eval.gates.facts.parts import LOCAL, why_not_looked_at
-from finc_eval.gates.kinds import lost_evidence, new_evidence
+from finc_eval.gates.kind_shares import lost_evidence, new_evidence
 from finc_eval.gates.policy import NOISE, AppearanceLimits, KindLimits, MetricLimit, Policy
-from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GEN, REF, GateSets, independent
 from finc_eval.gates.shares import GainedShare, LostShare

@@ -21,6 +21,7 @@ from finc_eval.embeddings.needs import Check
 from finc_eval.embeddings.opening import training_runs
 from finc_eval.embeddings.recipe import ARRAY_SPACE, known_space
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
+from finc_eval.estimates.retraining import noise_covered
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.findings.copies import measure_copies
 from finc_eval.gates.appearance import gather_on_appearance
@@ -32,10 +33,10 @@ from finc_eval.gates.evidence import LimitEvidence, Missing, PlainFact
 from finc_eval.gates.facts.membership import membership_evidence
 from finc_eval.gates.facts.of_private import lacking_sketch, private_part
 from finc_eval.gates.facts.parts import find_release_parts
-from finc_eval.gates.kinds import Gathered, KindEvidence, compare_two, gather_on_kinds
+from finc_eval.gates.kind_shares import KindEvidence
+from finc_eval.gates.kinds import Gathered, compare_two, gather_on_kinds
 from finc_eval.gates.limit import MOVES, Limit
 from finc_eval.gates.policy import BasicLimits, CopyingLimits, Policy, SliceLimits
-from finc_eval.gates.retraining import noise_covered
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
 from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GEN, REF, GateSets, find_visible_change, measure_pair, same_samples

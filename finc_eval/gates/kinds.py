@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from operator import add
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, join_words
@@ -25,17 +21,15 @@ from finc_eval.gates.divisions import (
     by_tree,
     by_tree_of_all,
     fewest,
-    find_named,
     judge_kinds,
     kinds_by_name,
     sought_kinds,
 )
 from finc_eval.gates.evidence import Distance, LimitEvidence, Missing, Moved, PairedMoved
-from finc_eval.gates.paired_shares import PairCounts, PairedGain, PairedLoss
+from finc_eval.gates.kind_shares import KindEvidence, lost_evidence, new_evidence
 from finc_eval.gates.policy import KindLimits
-from finc_eval.gates.retraining import Retrained, between_shares
 from finc_eval.gates.sets import BASELINE, GEN, REF, GateSets
-from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts, Unseen
+from finc_eval.gates.shares import Unseen
 from finc_eval.naming.measured import PictureLooks
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.partitions.answer import Answer, divide, kind_counts, main_counts, within_blocks
@@ -45,45 +39,6 @@ from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.placed import ReleaseMap
 from finc_eval.partitions.tests import EffectiveCounts
 from finc_eval.same_ids.result import ById
-
-IN_ONE = 0.8  # part of a new kind that one node of the tree holds, in four of five cases: other nodes take the rest
-
-
-@dataclass(frozen=True)
-class KindEvidence:
-    """Evidence on a kind, and what to show of it."""
-
-    evidence: LimitEvidence
-    # None for a limit. Else it counts only if it regressed, and is shown if none of these did: names of the evidence on
-    # the kinds that hold this one.
-    above: frozenset[str] | None = None
-    counts: _Counts | None = None  # counts of all kinds; None if no kind is meant
-    kind: int = -1  # place of the kind in them
-    noun: str = ""  # what it is called; "" if no kind is meant
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """Share of the kind in each set, by label."""
-        if self.counts is None:
-            return {}
-        return {label: float(self.counts.found.shares(label)[self.kind]) for label in self.counts.sets.all}
-
-    @property
-    def examples(self) -> dict[str, tuple[str, ...]]:
-        """Ids of samples nearest to the center of the kind, by label."""
-        if self.counts is None:
-            return {}
-        found, leaves = self.counts.found, self.counts.found.leaves(self.kind)
-        return {
-            label: found.counted[label].examples(samples, *leaves).top_ids
-            for label, samples in self.counts.sets.all.items()
-        }
-
-    def members(self, rows: Mapping[str, NDArray[np.int64]]) -> dict[str, NDArray[np.bool_]]:
-        """Return which of these samples of each set, by label and index, are of the kind."""
-        assert self.counts is not None
-        found = self.counts.found
-        return {label: np.isin(found.cells[label][chosen], found.leaves(self.kind)) for label, chosen in rows.items()}
 
 
 @dataclass
@@ -126,7 +81,7 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
     )
     is_sought = limits.lose is not None and not limits.only
     fresh = values or (by_tree_of_all(sets, seed, run) if is_sought or limits.new is not None else None)
-    classes = by_classes(sets) if is_sought and values is None else None
+    classes = by_classes(sets) if fresh is not None and values is None and not limits.only else None
     for against in sets.comparisons:
         if limits.moved is not None or not sets.part:
             distance, moved = _distance(against, values, limits.moved, seed, run, gathered)
@@ -136,16 +91,9 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
             judged = judge_kinds(known, limits, limits.lose, fewest(against))
             if against is sets and not limits.only:
                 gathered.warnings += judged.unseen(sets.rule("kinds.lose"), known)
-            evidence += (KindEvidence(each) for each in _judge_unmatched(against, known, judged, limits, limits.lose))
-            lost = [*lost_evidence(against, known, judged, limits.lose)]
-            for of, others in ((known, judged.limited), (fresh, ()), (classes, ())) if is_sought else ():
-                if of is not None and of.tree is not None:
-                    sought = sought_kinds(of, limits, fewest(against), others)
-                    before = [part.evidence.name for part in lost]
-                    lost += lost_evidence(against, of, sought, limits.lose, before)
-            evidence += lost
+            evidence += _lost(against, known, judged, (fresh, classes) if is_sought else (), limits)
         if limits.new is not None and fresh is not None:
-            evidence += new_evidence(against, fresh, limits, limits.new)
+            evidence += _new(against, fresh, classes, limits, limits.new)
     if limits.new is not None and not limits.column and sets.baselines:
         rule = sets.rule("kinds.new")
         gathered.warnings.append(
@@ -154,133 +102,28 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
     gathered.digests += dict.fromkeys(counted.digest for counted in (known, fresh) if counted is not None)
 
 
-@dataclass(frozen=True)
-class _Counts:
-    """Effective counts, shape (kinds,) each; for replicates, of all together."""
-
-    sets: GateSets
-    found: CountedSets
-    members: NDArray[np.float64]
-    size: NDArray[np.float64]
-    old_members: NDArray[np.float64]
-    old_size: NDArray[np.float64]
-    retrained: Retrained
-
-    @classmethod
-    def of(cls, sets: GateSets, counted: CountedSets) -> _Counts:
-        effective = {
-            label: (tally.members / tally.effects, tally.n / tally.effects) for label, tally in counted.tallies.items()
-        }
-        (members, sizes), (again, again_sizes) = (
-            [np.array([effective[label][part] for label in labels]) for part in (0, 1)]
-            for labels in (sets.baselines, sets.replicates)
-        )
-        retrained = between_shares(again, again_sizes, len(sets.baselines))
-        return cls(sets, counted, *effective[GEN], members.sum(0), sizes.sum(0), retrained)
-
-    @property
-    def unlabeled(self) -> float:
-        """Number of samples without a value in the column, beyond the share of the baseline."""
-        if self.found.tree is not None or "" not in self.found.names:
-            return 0.0
-        place = self.found.names.index("")
-        return max(float(self.members[place] - self.old_members[place] / self.old_size[place] * self.size[place]), 0.0)
-
-    def of_kind(self, kind: int) -> TwoCounts:
-        """Return the counts of a kind."""
-        return TwoCounts(
-            members=float(self.members[kind]),
-            size=float(self.size[kind]),
-            old_members=float(self.old_members[kind]),
-            old_size=float(self.old_size[kind]),
-            training=float(self.retrained.training[kind]),
-            degrees=self.retrained.degrees,
-        )
-
-    def pairs(self, kind: int) -> PairCounts | None:
-        """Return the counts of pairs of a kind; None if samples are not paired with the baseline."""
-        (label,) = list(self.sets.baselines)[:1]
-        if label not in self.sets.pairs:
-            return None
-        leaves = self.found.leaves(kind)
-        new, old = (np.isin(self.found.cells[side], leaves) for side in (GEN, label))
-        return PairCounts.of(new, old[self.sets.pairs[label]], self.sets.gen.group_hashes())
+def _lost(
+    sets: GateSets, known: CountedSets, judged: JudgedKinds, others: Sequence[CountedSets | None], limits: KindLimits
+) -> list[KindEvidence]:
+    """Return the evidence on kinds that may be lost: those that are limited, then those that are searched."""
+    lose = limits.lose or 0.0
+    unmatched = [KindEvidence(each) for each in _judge_unmatched(sets, known, judged, limits, lose)]
+    lost = [*lost_evidence(sets, known, judged, lose)]
+    for counted, limited in ((known, judged.limited), *((other, ()) for other in others)) if others else ():
+        if counted is not None and counted.tree is not None:
+            sought = sought_kinds(counted, limits, fewest(sets), limited)
+            lost += lost_evidence(sets, counted, sought, lose, [part.evidence.name for part in lost])
+    return unmatched + lost
 
 
-def lost_evidence(
-    sets: GateSets, counted: CountedSets, judged: JudgedKinds, lose: float, before: Sequence[str] | None = None
-) -> Iterator[KindEvidence]:
-    """Yield the evidence on kinds that may be lost.
-
-    No kind may lose this part of its share (`lose`). `before` is None for kinds that are limited; others are searched,
-    and shown if they regressed, unless a kind that holds them or the evidence of `before` did. A kind that was lost
-    shares its nodes of a tree with others, so that it is more of the kind that is lost than of the node. So a node is a
-    regression if it surely lost something, and its estimate is beyond the limit.
-    """
-    counts, rule, n = _Counts.of(sets, counted), sets.rule("kinds.lose"), sets.gen.n
-    titles = {kind: f"{rule} {counted.names[kind]}" for kind in judged.limited}
-    shares = {kind: counts.pairs(kind) or counts.of_kind(kind) for kind in titles}
-    values = {kind: LostShare.value_of(each.share, each.old_share, judged.least) for kind, each in shares.items()}
-    # Of kinds that are searched, only those that are beyond the limit can be said.
-    called = counted.called([kind for kind, value in values.items() if before is None or value > lose])
-    for kind, title in titles.items():
-        both, pairs, real = counts.of_kind(kind), counts.pairs(kind), float(judged.shares[kind])
-        value = values[kind]
-        shared: dict[str, Any] = {
-            "name": title,
-            "value": value,
-            "margin": lose,
-            "n": n,
-            "least": judged.least,
-            "unchanged": 0.0 if both.share <= real else None,
-            "note": called[kind].text or "" if kind in called else "",
-            "surely": None if counted.tree is None else 0.0,
-            "is_search": before is not None,
-        }
-        evidence: LimitEvidence
-        evidence = PairedLoss(counts=pairs, **shared) if pairs else LostShare(counts=both, **shared)
-        regained = counts.unlabeled / both.size / max(both.old_share, judged.least)
-        if value > lose >= value - regained:
-            note = (
-                f"{counted.digest} is missing for {counts.unlabeled:,.0f} more samples than in the baseline: "
-                f"{counted.names[kind]} may be unlabeled and not lost"
-            )
-            evidence = Missing(name=title, margin=lose, note=note)
-        above = None
-        if before is not None:
-            above = frozenset((*before, *(titles[other] for other in counted.above(kind) if other in titles)))
-        yield KindEvidence(evidence, above, counts, kind, counted.noun(kind, called))
-
-
-def new_evidence(sets: GateSets, counted: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
-    """Yield the evidence on kinds that the reference lacks.
-
-    Nodes of a tree divide a new kind among them, so that it has gained more than a node has. So a node is a regression
-    if it surely gained something, and its estimate is beyond the limit.
-    """
-    counts, rule, n = _Counts.of(sets, counted), sets.rule("kinds.new"), sets.gen.n
-    part, surely = (1.0, None) if counted.tree is None else (IN_ONE, 0.0)
-    # 0.25: a kind that the reference has less of than this part of the limit on new kinds is one that it lacks.
-    lacked = counted.shares(REF) < 0.25 * margin
-    if counted.tree is None:
-        kinds = [kind for kind in find_named(counted, limits) if lacked[kind]]
-    else:
-        # Of fewer samples than these, the share cannot be beyond the limit.
-        kinds = np.flatnonzero(lacked & (counts.members + counts.old_members > margin * counts.size)).tolist()
-    titles = {kind: f"{rule} {counted.names[kind]}" for kind in kinds}
-    for kind, title in titles.items():
-        both, pairs = counts.of_kind(kind), counts.pairs(kind)
-        shared: dict[str, Any] = {"name": title, "margin": margin, "n": n, "part": part, "surely": surely}
-        evidence: LimitEvidence = GainedShare(value=both.share - both.old_share, counts=both, **shared)
-        if pairs is not None:
-            evidence = PairedGain(value=(pairs.gained - pairs.lost) / pairs.size, counts=pairs, **shared)
-        yield KindEvidence(evidence, None, counts, kind, counted.noun(kind, {}))
-    if not kinds:
-        # Every kind is one of the reference's: none of the samples are of a new one.
-        old = float(sum(baseline.n for baseline in sets.baselines.values()))
-        none, note = TwoCounts(0.0, float(n), 0.0, old), "the reference has every kind that was found"
-        shared = {"name": rule, "value": 0.0, "margin": margin, "n": n, "part": part, "surely": surely, "note": note}
-        yield KindEvidence(GainedShare(counts=none, **shared))
+def _new(
+    sets: GateSets, fresh: CountedSets, classes: CountedSets | None, limits: KindLimits, margin: float
+) -> list[KindEvidence]:
+    """Return the evidence on kinds that the reference lacks: limited ones, then classes, which are searched."""
+    new = [*new_evidence(sets, fresh, limits, margin)]
+    if classes is not None:
+        new += new_evidence(sets, classes, limits, margin, [part.evidence.name for part in new])
+    return new
 
 
 def _distance(

@@ -184,10 +184,11 @@ def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
 
 def _folds(result: Verdict) -> dict[str, Fold]:
     """Return what cards have folded: samples that findings keep, and those of limits on kinds."""
-    lists, old = [], next(iter(_baselines(result)), GEN)
+    lists = []
     for finding in result.findings[:PICTURED]:
-        own = GEN if finding.is_more else old
-        lists.append(Members(finding.name, finding.text, KEPT_OF_IT, finding.members_among(finding.examples, own)))
+        labels = finding.sets_with_it([label for label in result.sets if label in finding.examples])
+        kept = {label: finding.examples[label] for label in labels}
+        lists.append(Members(finding.name, finding.text, KEPT_OF_IT, kept))
     lists += [Members(limit.name, limit.name, KEPT_OF_IT, limit.examples) for limit in _choose_pictured(result)]
     return fold_members(lists, {label: label for label in result.sets})
 

@@ -15,9 +15,9 @@ from finc_eval.core.words import figure, plural
 from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.estimates.error_source import ErrorSource
 from finc_eval.estimates.estimate import Estimate, difference, mean_of, units_of
+from finc_eval.estimates.retraining import between_scores
 from finc_eval.gates.evidence import LimitEvidence, Missing, Normal, Side
 from finc_eval.gates.policy import MetricLimit, metric_of
-from finc_eval.gates.retraining import between_scores
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.measures.metrics import metrics as compute
 from finc_eval.measures.registry import METRICS, get_metric

@@ -48,8 +48,9 @@ def fold_board(rows: Sequence[Row], kinds: Sequence[Kind], sets: Iterable[str]) 
     lists = []
     for row in rows:
         for finding in row.findings[:PICTURED]:
-            own, other = (row.name, REFERENCE) if finding.is_more else (REFERENCE, row.name)
-            samples = finding.members_among({own: finding.ids, other: finding.ids_other}, own)
+            own, other = (finding.ids, finding.ids_other) if finding.is_more else (finding.ids_other, finding.ids)
+            samples = {row.name: own, REFERENCE: other}
+            samples = {label: samples[label] for label in finding.sets_with_it([*samples])}
             lists.append(Members(f"{row.name}: {finding.name}", finding.text, KEPT_OF_IT, samples))
     for kind in sorted(kinds, key=lambda kind: kind.p_value > ALPHA):
         ids = {label: tuple(dict.fromkeys((*part.top_ids, *part.drawn_ids))) for label, part in kind.shares.items()}

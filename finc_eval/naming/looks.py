@@ -93,6 +93,10 @@ class Look(Record):
     interval: Interval | None = None
     spread: TraitSpread | None = None
 
+    def samples_with_it(self, label: str) -> tuple[str, ...]:
+        """Return the ids of kept samples of a set that have it; the other set's are typical ones, without it."""
+        return self.examples[label] if label == self.more_in else ()
+
     @property
     def sentence(self) -> str:
         """Say it with the shares of both sets."""

@@ -207,8 +207,10 @@ def _attributes(panel: SampledSets, measured: MeasuredSets, kinds: KindTree, col
         table, columns = columns_of(traits, by_set)
         values, of_ref = np.concatenate([each.values for each in by_set.values()]), by_set["ref"].values
         for place, each in enumerate(columns):
-            if each.tail or each.trait.least is not None:
-                names.append(("look", (each.trait.high if each.tail > 0 else each.trait.low) or each.trait.name))
+            # No word, no attribute: nobody says that pictures are hardly pixelated.
+            word = each.trait.high if each.tail > 0 else each.trait.low
+            if word and (each.tail or each.trait.least is not None):
+                names.append(("look", word))
                 tested.append(np.concatenate([*table.values()])[:, [place]] > 0)
                 ends = np.quantile(of_ref[:, each.place], [TAIL, 1 - TAIL])
                 beyond = values[:, [each.place]] > ends[1] if each.tail > 0 else values[:, [each.place]] < ends[0]

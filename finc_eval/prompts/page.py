@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from finc_eval.core.words import percent
+from finc_eval.core.words import figure, percent
 from finc_eval.prompts.prompt_sets import PromptSetGap
 from finc_eval.prompts.result import PROMPTS_SHOWN, Prompt, PromptDifferences, Word
 from finc_eval.prompts.text import Fit
@@ -112,8 +112,8 @@ def _set_table(gaps: Sequence[PromptSetGap]) -> TextTable:
     rows: list[list[Cell | str]] = [
         [
             gap.what,
-            *(text for name, n in gap.prompts.items() for text in (f"{n:,}", f"{gap.values[name]:.3f}")),
-            f"{gap.difference:.3f}",
+            *(text for name, n in gap.prompts.items() for text in (f"{n:,}", figure(gap.values[name], ".3f"))),
+            figure(gap.difference, ".3f"),
             _ends(gap.interval),
             p_value(gap.p_value),
         ]
@@ -151,11 +151,11 @@ def _fit(fit: Fit | None) -> list[str]:
     """Return a difference of fit, its interval and its p-value; nothing where it is not measured."""
     if fit is None:
         return []
-    return [f"{fit.difference:.3f}", _ends(fit.interval), "–" if fit.p_value is None else p_value(fit.p_value)]
+    return [figure(fit.difference, ".3f"), _ends(fit.interval), "–" if fit.p_value is None else p_value(fit.p_value)]
 
 
-def _ends(interval: tuple[float, float]) -> str:
-    return f"{interval[0]:.3f} to {interval[1]:.3f}"
+def _ends(interval: tuple[float, float], form: str = ".3f") -> str:
+    return " to ".join(figure(end, form) for end in interval)
 
 
 def _samples(row: Word | Prompt) -> list[tuple[str, tuple[str, ...]]]:
@@ -163,13 +163,12 @@ def _samples(row: Word | Prompt) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _numbers(row: Word | Prompt, titles: Mapping[str, str]) -> list[str]:
-    low, high = row.interval
     parts = [row.sets[label] for label in titles]
     return [
-        f"{row.difference:.2f}",
-        f"{low:.2f} to {high:.2f}",
+        figure(row.difference, ".2f"),
+        _ends(row.interval, ".2f"),
         "–" if row.p_value is None else p_value(row.p_value),
         *("–" if part.spread is None else f"{part.spread:.2f}" for part in parts),
         *(f"{part.distinct:,} of {part.n:,}" for part in parts),
-        *(f"{part.fit:.3f}" for part in parts if part.fit is not None),
+        *(figure(part.fit, ".3f") for part in parts if part.fit is not None),
     ]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Shown
-from finc_eval.core.words import join_first, quote
+from finc_eval.core.words import figure, join_first, quote
 from finc_eval.estimates.estimate import Estimate, difference
 from finc_eval.numerics.blocks import MIN_BLOCKS
 from finc_eval.numerics.families import TIE, bonferroni, share_as_large
@@ -64,7 +64,7 @@ class PromptSetGap(Record, Shown):
             return f"Whether images {asked} with {first} or with {second} is open (p = {self.p_value:.2g})."
         low, high = (first, second) if self.difference > 0 else (second, first)
         if self.what == "content":
-            numbers = ", ".join(f"{value:.2g}" for value in sorted(self.values.values()))
+            numbers = ", ".join(figure(value, ".2g") for value in sorted(self.values.values()))
             where = f"less on prompts with {low} than with {high} ({numbers}; p = {self.p_value:.2g})"
             return f"Images of {' and '.join(titles.values())} differ {where}."
         own, other = titles.values()

@@ -107,9 +107,11 @@ def _of_look(cause: MovedLook, follows: Sequence[MovedLook]) -> Finding:
     margin = cause.margin
     kind: What = "look" if is_look(cause.trait.name) else "column"
     share, before = margin.shares or (None, None)
+    # A look that is not bad by itself is worse by what follows from it: streaks of motion blur pictures.
+    is_worse = any(look.is_bad for look in (cause, *follows))
     return Finding(
         margin.name, kind, margin.shares is None, share, before, None, text=margin.sentence_part,
-        interval=margin.interval, explains=tuple(look.margin.name for look in follows), is_worse=cause.is_bad,
+        interval=margin.interval, explains=tuple(look.margin.name for look in follows), is_worse=is_worse,
     )  # fmt: skip
 
 

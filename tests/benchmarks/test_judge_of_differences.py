@@ -1,13 +1,16 @@
 """The judge of the benchmark of differences: what is found, with which side, share and words, and what is false."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from _differences.cases import all_cases
+from _differences.cases import FAULTS, all_cases, words_of_class
 from _differences.judge import Planted, judge, skill
-from differences import judge_file
+from differences import judge_file, means_of
+
+from finc_eval.core.errors import DataError
 
 SIZES = {"gen": 100, "ref": 100}
 
@@ -37,6 +40,9 @@ CASES = {
     ),
     "another share": ([GRAY], [SAID | {"interval": [0.3, 0.5]}], (1, 1, 0, 1, 1, 0, 0)),
     "a share without an interval": ([GRAY], [{**SAID, "interval": None, "share": 0.27}], (1, 1, 1, 1, 1, 0, 0)),
+    "any share": ([GRAY], [SAID | {"interval": [0, 1]}], (1, 1, 0, 1, 1, 0, 0)),
+    "ten others first": ([GRAY], [*[OTHERS] * 10, SAID], (0, 0, 0, 0, 0, 1, 10)),
+    "nine others first": ([GRAY], [*[OTHERS] * 9, SAID], (1, 1, 1, 1, 0, 0, 9)),
     "no share": ([GRAY], [{**SAID, "interval": None}], (1, 1, 0, 1, 1, 0, 0)),
     "other words": ([GRAY], [SAID | {"words": "pale"}], (1, 1, 1, 0, 1, 0, 0)),
     "the cause, and what follows": ([GRAY], [SAID, SAID | {"words": "pale"}], (1, 1, 1, 1, 1, 1, 0)),
@@ -59,6 +65,16 @@ def test_an_answer_is_judged(case):
     verdict = judge(planted, answer, SIZES)
     parts = (verdict.found, verdict.side, verdict.share, verdict.words, verdict.clean)
     assert (*parts, verdict.consequences, verdict.false) == expected
+
+
+HALF = Planted("gen", tuple(ids(range(50))), 0.5, "gr[ae]y")
+
+
+@pytest.mark.parametrize("order", [("gen", "ref"), ("ref", "gen"), ("gen",)])
+def test_a_list_of_everything_finds_nothing_in_any_order_of_the_sets(order):
+    everything = [name for side in order for name in ids(SHUFFLED, side)]
+    verdict = judge([HALF], [{"side": "gen", "ids": everything}], SIZES)
+    assert (verdict.found, verdict.clean) == (0, 0)
 
 
 def test_what_follows_in_place_of_the_cause_is_found_without_its_words():
@@ -96,3 +112,60 @@ def test_the_answer_of_another_tool_is_judged_from_files(tmp_path):
     verdicts = judge_file(tmp_path, tmp_path / "answer.json")
     assert verdicts["digits-0"].scores() == dict.fromkeys(("found", "side", "share", "words", "clean"), 1.0)
     assert verdicts["digits-5"].clean == 1
+
+
+WORDS = {
+    # what is planted: words that people say, words that they do not mean by it
+    "king_penguin": (["more penguins"], ["a million birds"]),
+    "tarantula": (["spiders are missing"], ["insects"]),
+    "lion": (["fewer lions"], ["a million", "dandelions"]),
+    "tabby": (["a tabby", "cats"], ["one category"]),
+    "circle": (["round things", "a disc"], ["another background"]),
+    "gray": (["greyscale", "images without color", "desaturated"], ["blurred"]),
+    "upside down": (["flipped", "rotated by 180 degrees"], ["gray"]),
+    "one picture": (["identical pictures", "duplicates", "the same image"], ["gray"]),
+}
+
+
+@pytest.mark.parametrize("planted", WORDS)
+def test_other_words_for_the_same_thing_are_accepted(planted):
+    pattern = FAULTS[planted].words if planted in FAULTS else words_of_class(planted)
+    accepted, refused = WORDS[planted]
+    assert all(re.search(pattern, text, re.IGNORECASE) for text in accepted)
+    assert not any(re.search(pattern, text, re.IGNORECASE) for text in refused)
+
+
+def claim(**changes):
+    return {"shapes-0": [{"side": "gen", "ids": ["gen/0004.png"]} | changes]}
+
+
+REFUSED = {
+    # name: answer, what the message names
+    "a case that is not there": ({"shapes 0": []}, "shapes 0"),
+    "a sample without its set": (claim(ids=["0004.png"]), "0004.png"),
+    "a sample that is not there": (claim(ids=["gen/0150.png"]), "gen/0150.png"),
+    "one sample, not a list": (claim(ids="gen/0004.png"), "ids"),
+    "another name of a set": (claim(side="generated"), "generated"),
+    "a share in percent": (claim(share=11), "11"),
+    "an interval of one end": (claim(interval=[0.1]), "interval"),
+    "a p-value that is no number": (claim(p_value=float("nan")), "p_value"),
+    "a part that is not known": (claim(pvalue=0.2), "pvalue"),
+    "a list of cases": ([], "dictionary"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_an_answer_of_another_form_is_refused(case, tmp_path):
+    answer, named = REFUSED[case]
+    truth = {"extractor": "pixels", "sizes": {"gen": 150, "ref": 150}, "planted": []}
+    (tmp_path / "truth.json").write_text(json.dumps({"shapes-0": truth}))
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    with pytest.raises(DataError, match=re.escape(named)):
+        judge_file(tmp_path, tmp_path / "answer.json")
+
+
+def test_means_are_of_the_cases_that_have_a_number():
+    verdicts = [judge([GRAY], [SAID], SIZES), judge([GRAY], [], SIZES), judge([], [OTHERS], SIZES)]
+    means = means_of(verdicts)
+    assert (means["found"], means["words"], means["clean"]) == (0.5, 0.5, pytest.approx(2 / 3, abs=0.01))
+    assert (means["equal sets"], means["cases"]) == ("1 of 1", 3)

@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from _quick import quick_releases  # noqa: F401
 from typer.testing import CliRunner
 
 import finc_eval as fe

@@ -147,9 +147,8 @@ def test_what_is_held_has_looks_and_pictures_as_a_folder_has(form, of_folders, t
     names = [look.name for look in of_folders.looks]
     assert names and [look.name for look in found.looks] == names
     del gen, ref
-    shown = {label: set(ids) for label, ids in found.shown_samples().items()}
-    for label, ids in pictured_ids(found.folds).items():
-        shown[label] |= {*ids}
+    folded = pictured_ids(found.folds)
+    shown = {label: {*ids, *folded.get(label, ())} for label, ids in found.shown_samples().items()}
     assert all(shown.values()) and not found.gallery.notes
     found.save(tmp_path / "found.h5")
     for one in (found, fe.Comparison.load(tmp_path / "found.h5")):

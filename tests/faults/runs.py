@@ -27,6 +27,7 @@ SECONDS = 100
 """Longest time of a run."""
 
 PAGE = 4096
+SMALL_DISK = 1 << 28  # bytes of the largest disk that is filled
 TIMES = (-(10**9), 4 * 10**10)
 """Seconds of the years 1938 and 3237."""
 
@@ -278,14 +279,24 @@ def small_files(runs: Runs, verb: Verb, whole: Whole, rng: np.random.Generator) 
     return ended_well(f"no file beyond {size} bytes", ended, verb.code, USAGE_OR_DATA)
 
 
+def is_small_disk(folder: Path) -> bool:
+    """Return whether a folder is on a disk that may be filled: at most `SMALL_DISK` bytes large."""
+    disk = os.statvfs(folder)
+    return disk.f_blocks * disk.f_frsize <= SMALL_DISK
+
+
 def full_disk(runs: Runs, verb: Verb, whole: Whole, rng: np.random.Generator) -> Broken:
-    """Leave a random number of pages free on the disk, which should be a small one in memory."""
+    """Leave a random number of pages free on the disk, which must be a small one in memory."""
     room = int(rng.integers(0, whole.grown // PAGE + 3)) * PAGE
     disk, filler = os.statvfs(runs.place), runs.place.with_name("filler")
-    with filler.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, max(disk.f_bavail * disk.f_frsize - room, PAGE))
-    ended = runs.run(verb.words)
-    filler.unlink()
+    if not is_small_disk(runs.place):
+        raise ValueError(f"{runs.place} is on a large disk, which others need: name a small one by TMPDIR")
+    try:
+        with filler.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, max(disk.f_bavail * disk.f_frsize - room, PAGE))
+        ended = runs.run(verb.words)
+    finally:
+        filler.unlink(missing_ok=True)
     return ended_well(f"{room} bytes free", ended, verb.code, USAGE_OR_DATA)
 
 

@@ -96,3 +96,19 @@ def test_a_finding_of_an_earlier_version_has_no_interval_of_its_share():
     assert structure(Finding, kept, "finding").say("before") == "a third is dark (30 %, before 10 %)"
     with pytest.raises(ValueError, match="has no shares of a part"):
         Finding("darker", "look", True, None, None, 0.001).say_shares()
+
+
+@pytest.mark.parametrize(
+    "kind, shares, sets",
+    [
+        ("look", (0.2, 0.0), ["gen"]),
+        ("look", (0.0, 0.2), ["ref"]),
+        ("part", (0.1, None), ["gen"]),
+        ("drift", (0.3, 0.1), ["gen"]),
+        ("kind", (0.2, 0.1), ["gen", "ref", "old"]),
+        ("copy", (0.2, 0.0), ["gen", "ref", "old"]),  # the originals of copies are of it
+    ],
+)
+def test_samples_of_the_other_set_are_of_a_kind_and_beside_a_look(kind, shares, sets):
+    finding = Finding("it", kind, False, *shares, 0.01)
+    assert [*finding.sets_with_it(["gen", "ref", "old"])] == sets

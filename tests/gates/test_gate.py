@@ -6,7 +6,7 @@ from _limits import by_name
 from _releases import release
 
 import finc_eval as fe
-from finc_eval.gates.retraining import SAMPLING_ONLY
+from finc_eval.estimates.retraining import SAMPLING_ONLY
 
 
 def test_a_release_without_a_change_passes(passed):

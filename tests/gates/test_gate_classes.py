@@ -1,4 +1,4 @@
-"""Classes that the extractor's last layer sees are searched for losses, as nodes of the tree of kinds are."""
+"""Classes that the extractor's last layer sees are searched for lost and new ones, as nodes of a tree are."""
 
 import numpy as np
 import pytest
@@ -28,9 +28,11 @@ def seen(monkeypatch):
     monkeypatch.setattr(divisions, "classifier_of", lambda space: object())
     monkeypatch.setattr(divisions, "probabilities", probabilities)
 
-    def draw(seed, lost=()):
+    def draw(seed, lost=(), new=()):
         rng = np.random.default_rng(seed)
         labels = rng.choice([one for one in BREEDS if one not in lost], N)
+        for place, (label, share) in enumerate(new):
+            labels[place * N // 10 :][: round(share * N)] = label
         return fe.EmbeddingSet(rng.normal(size=(N, 8)).astype(np.float32), metadata={"label": labels.tolist()})
 
     return draw
@@ -56,6 +58,23 @@ def test_a_class_or_a_noun_that_is_lost_is_a_regression_by_its_name(seen, lost, 
     headline = verdict.headline
     assert "lacks " in headline and all(name in headline for name in named.split(" and "))
     assert headline.count("lacks") == 1
+
+
+@pytest.mark.parametrize(
+    "new, limit, found",
+    [
+        ((), 0.03, []),
+        ((("lemon", 0.05),), 0.03, ["lemon"]),
+        ((("lemon", 0.05),), 0.12, []),  # of which half would be seen: more than there is
+        ((("lemon", 0.004),), 0.001, []),  # two samples are chance
+        ((("tabby", 0.03), ("Egyptian cat", 0.03)), 0.05, ["cat"]),  # the noun holds both
+        ((("goldfish", 0.05),), 0.03, []),  # which the reference has
+    ],
+)
+def test_a_class_that_the_reference_lacks_is_a_regression_by_its_name(seen, new, limit, found):
+    verdict = fe.gate(seen(3, new=new), seen(1), seen(2), {"kinds": {"new": limit}})
+    assert [one.about for one in verdict.of("regressed")] == [f"seen-{name}" for name in found]
+    assert not found or (verdict.overall == "regression" and all(name in verdict.headline for name in found))
 
 
 def test_samples_of_a_noun_without_a_name_of_their_own_are_called_by_the_noun(seen, monkeypatch):

@@ -17,7 +17,7 @@ from finc_eval.gates.divisions import by_tree, judge_kinds, sought_kinds
 from finc_eval.gates.evidence import PlainFact
 from finc_eval.gates.first_policy import first_policy
 from finc_eval.gates.gate import gather_evidence, shown_limits
-from finc_eval.gates.kinds import KindEvidence
+from finc_eval.gates.kind_shares import KindEvidence
 from finc_eval.gates.policy import KindLimits, Policy
 from finc_eval.gates.rule import judge
 from finc_eval.gates.sets import GateSets
@@ -200,7 +200,7 @@ def test_a_new_kind_is_detectable_from_more_than_its_node_needs(sets, monkeypatc
         return max(limit.detectable for limit in limits if limit.detectable)
 
     found = detectable()
-    monkeypatch.setattr("finc_eval.gates.kinds.IN_ONE", 1.0)
+    monkeypatch.setattr("finc_eval.gates.kind_shares.IN_ONE", 1.0)
     assert found == pytest.approx(detectable() / 0.8)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.estimates.retraining import SAMPLING_ONLY
 from finc_eval.gates.first_policy import first_policy
-from finc_eval.gates.retraining import SAMPLING_ONLY
 
 
 def test_the_first_policy_has_few_lines_and_can_be_read(sets, tmp_path):

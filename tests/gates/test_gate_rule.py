@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from finc_eval.estimates.retraining import MIN_REPLICATES, between_scores, between_shares, moderate
 from finc_eval.gates.evidence import Missing, Normal, PlainFact
-from finc_eval.gates.retraining import MIN_REPLICATES, between_scores, between_shares, moderate
 from finc_eval.gates.rule import decide, family_sentence, judge, overall_of
 from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts
 

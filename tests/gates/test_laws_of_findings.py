@@ -16,6 +16,7 @@ from finc_eval.embeddings.opened import Sets
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.estimates.error_source import GEN, REF, ErrorSource, unit_influences
 from finc_eval.estimates.estimate import Estimate
+from finc_eval.estimates.retraining import between_scores
 from finc_eval.findings.finding import Finding
 from finc_eval.gates import first_policy, kinds
 from finc_eval.gates.causes import _say_pairs
@@ -26,7 +27,6 @@ from finc_eval.gates.kinds import _distance, _paired_distance
 from finc_eval.gates.limit import Limit
 from finc_eval.gates.pipelines import MAX_ANNOTATIONS, annotate
 from finc_eval.gates.policy import MetricLimit, Policy
-from finc_eval.gates.retraining import between_scores
 from finc_eval.gates.scores import ScoreChange, _relative
 from finc_eval.gates.sets import GateSets, is_by_block, partners
 from finc_eval.gates.shares import LostShare, TwoCounts

@@ -22,7 +22,8 @@ from finc_eval.gates.causes import Said, Suspect, _cause_among
 from finc_eval.gates.divisions import CountedSets, Nouns, _cut_at, by_column, judge_kinds, sought_kinds
 from finc_eval.gates.evidence import Missing
 from finc_eval.gates.first_policy import CHANGED, _pair_lines
-from finc_eval.gates.kinds import _Counts, _warn_of_unlabeled, lost_evidence, new_evidence
+from finc_eval.gates.kind_shares import KindCounts, lost_evidence, new_evidence
+from finc_eval.gates.kinds import _warn_of_unlabeled
 from finc_eval.gates.limit import Limit
 from finc_eval.gates.paired_shares import PairCounts
 from finc_eval.gates.policy import AppearanceLimits, CopyingLimits, KindLimits
@@ -258,13 +259,13 @@ def test_pairs_give_the_gain_and_the_loss_of_a_value():
 
 def test_replicates_add_up_and_missing_values_count_beyond_the_baselines_share():
     sets, found = counted({"a": 50, "none": 50}, {"a": 90, "none": 10}, {"a": 80, "none": 20}, {"a": 60, "none": 40})
-    counts = _Counts.of(sets, found)
+    counts = KindCounts.of(sets, found)
     kind = found.names.index("label=a")
     both = counts.of_kind(kind)
     assert (both.members, both.size, both.old_members, both.old_size) == (50, 100, 140, 200)
     assert counts.unlabeled == pytest.approx(50 - 60 / 200 * 100)
     fewer = counted({"a": 99, "none": 1}, {"a": 90, "none": 10}, {"a": 80, "none": 20})
-    assert _Counts.of(*fewer).unlabeled == 0
+    assert KindCounts.of(*fewer).unlabeled == 0
 
 
 @pytest.mark.parametrize(("missing", "is_missing"), [(20, True), (19, False)])

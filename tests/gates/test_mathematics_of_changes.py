@@ -8,8 +8,8 @@ from scipy import stats
 
 from finc_eval.estimates.error_source import GEN, REF, TRAINING, ErrorSource
 from finc_eval.estimates.estimate import Estimate, mean_of
+from finc_eval.estimates.retraining import SAMPLING_ONLY, between_scores, between_shares, moderate, noise_covered
 from finc_eval.gates.paired_shares import PairCounts, PairedGain, PairedLoss
-from finc_eval.gates.retraining import SAMPLING_ONLY, between_scores, between_shares, moderate, noise_covered
 from finc_eval.gates.scores import ScoreChange
 
 

@@ -10,7 +10,7 @@ import finc_eval as fe
 from finc_eval.findings.finding import Finding
 from finc_eval.gates.causes import Suspect, find_findings
 from finc_eval.gates.evidence import PlainFact
-from finc_eval.gates.kinds import KindEvidence
+from finc_eval.gates.kind_shares import KindEvidence
 from finc_eval.gates.limit import Limit
 
 SLIGHT = "what differs has no name, such as many small changes"

@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFilter
+from PIL import Image, ImageDraw, ImageFilter
 
 import finc_eval as fe
 from finc_eval.naming.looks import find_looks
@@ -70,3 +70,26 @@ def test_a_blur_has_the_same_name_against_two_sets(case, photographs):
 def test_photographs_that_nobody_moved_are_not_streaked(photographs):
     images, *references = photographs
     assert [looks_of(images, reference) for reference in references] == [(), ()]
+
+
+def scratched(image, rng):
+    """A picture with four light lines up and down, anywhere."""
+    image = image.copy()
+    for left in rng.integers(0, image.width, 4).tolist():
+        ImageDraw.Draw(image).line((left, 0, left, image.height), fill=(230, 230, 230))
+    return image
+
+
+@pytest.mark.parametrize("kind", ["scratches", "buses"])
+def test_streaks_that_no_motion_made_are_not_said_to_be_of_motion(kind, assets, photographs):
+    images, reference, _ = photographs
+    if kind == "scratches":
+        rng = np.random.default_rng(1)
+        images = [scratched(image, rng) for image in images]
+    else:
+        with zipfile.ZipFile(assets / "photos" / "tiny_imagenet_24x300.zip") as archive:
+            names = [one for one in sorted(archive.namelist()) if "school_bus" in one and one.endswith("JPEG")][:N]
+            images = [Image.open(io.BytesIO(archive.read(one))).convert("RGB") for one in names]
+    streaks = [look for look in looks_of(images, reference) if look.trait == "streaks"]
+    assert streaks
+    assert not any("motion" in look.name for look in streaks)

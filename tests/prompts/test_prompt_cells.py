@@ -5,6 +5,8 @@ import pytest
 from PIL import Image
 
 import finc_eval as fe
+from finc_eval.demo.prompts import prompted_sets
+from finc_eval.naming.traits import TRAITS
 
 WORDS = ("cat", "dog", "tree", "house", "alone", "red", "old", "tall")
 
@@ -93,3 +95,14 @@ def test_a_kind_is_not_named_by_the_words_of_its_prompts():
     gen, ref = (labeled(prompts, rng, share) for share in (1.0, 0.05))
     (cell,) = cells_between(*(fe.EmbeddingSet(one._rows, metadata={"prompt": prompts}) for one in (gen, ref)))
     assert (cell.word, cell.what) == ("alone", "kind") and "prompt" not in cell.name
+
+
+def test_what_no_word_says_of_pictures_is_no_cell_and_no_plan():
+    sets = (
+        fe.EmbeddingSet(each.rows, images=list(each.images), metadata={"prompt": each.prompts})
+        for each in prompted_sets(60, 2, 104, faults=False)  # few of one set are pixelated, which has no word
+    )
+    table = fe.compare(*sets, pairs="prompt", features=50).prompts
+    cells = [*table.cells, *(plan.cell for plan in table.plans)]
+    names = {cell.name for cell in cells if cell.what == "look"}
+    assert names <= {word for trait in TRAITS for word in (trait.low, trait.high) if word}

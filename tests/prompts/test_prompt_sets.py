@@ -1,6 +1,8 @@
 """Old and fresh prompts: on which of them two sets of images differ less, from a column of the prompts alone."""
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from PIL import Image
 import finc_eval as fe
 from finc_eval import report
 from finc_eval.comparison.headline import details
+from finc_eval.prompts.page import prompt_tables
 from finc_eval.prompts.prompt_sets import permuted_p
 
 PROMPTS = 40
@@ -62,6 +65,17 @@ def test_all_outputs_say_it(tmp_path, capsys):
     assert fe.load(tmp_path / "c.json").prompts == found.prompts
     assert json.loads((tmp_path / "c.json").read_text())["prompts"]["prompt_sets"][0]["p_value"] < 0.01
     assert sentence.index("“old”") < sentence.index("“unseen”")
+
+
+def test_numbers_below_0_have_a_minus_in_sentences_and_tables():
+    found = compared(1.0, seed=3)
+    (gap,) = found.prompts.prompt_sets
+    gap = replace(gap, values={"old": -0.05, "unseen": 0.2}, interval=(-0.01, 0.3))
+    assert "−0.05" in gap.sentence({"gen": "a", "ref": "b"})
+    tables = prompt_tables(replace(found.prompts, prompt_sets=(gap,)), {"gen": "a", "ref": "b"})
+    cells = [cell for table in tables for row in table.rows for cell in row if isinstance(cell, str)]
+    assert "−0.050" in cells and "−0.010 to 0.300" in cells
+    assert not any(re.search(r"-\d", cell) for cell in cells)
 
 
 def test_prompts_that_differ_alike_are_open():

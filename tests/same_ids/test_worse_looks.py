@@ -61,3 +61,15 @@ def test_the_looks_of_a_picture_are_measured_once_for_its_set_and_its_pair(monke
     found = fe.compare(as_set(gray), as_set(before), pairs="id", features=20, modes=1)
     assert sum(measured) == 2 * N
     assert found.by_id.findings[0].name == "gray, without color"
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_run_that_motion_blurs_is_worse_though_streaks_are_not_bad(axis):
+    rng = np.random.default_rng(3)
+    before = [one + 12 * rng.normal(size=(48, 48, 1)) for one in drawn(0)]  # with details to be blurred
+    moved = [np.mean([np.roll(one, step, axis) for step in (-1, 0, 1)], 0) for one in before]
+    found = fe.compare(as_set(moved), as_set(before), pairs="id", features=20, modes=1).by_id
+    assert "blurrier" in {margin.name for margin in found.worse}
+    (cause,) = [finding for finding in found.findings if "blurrier" in (finding.name, *finding.explains)]
+    assert cause.name.startswith("more streaked") and cause.is_worse
+    assert cause.name in found.clauses["worse"]

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from _cards import small_pixel_card
+from _quick import quick_releases  # noqa: F401
 
 import finc_eval as fe
 from finc_eval.core.errors import BudgetError, DataError

@@ -12,10 +12,10 @@ import numpy as np
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.stored.turned import LEAST_TURNED, TURNED
+from finc_eval.estimates.retraining import between_shares
 from finc_eval.findings.causes import Held
 from finc_eval.findings.local import LocalParts, PartOfSet, find_parts, hold_part
 from finc_eval.gates.evidence import LimitEvidence, Missing, Side
-from finc_eval.gates.retraining import between_shares
 from finc_eval.gates.sets import GEN, REF, GateSets, independent
 from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.local_evidence.find import LEAST_UNITS

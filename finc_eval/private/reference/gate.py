@@ -18,6 +18,7 @@ from finc_eval.embeddings.opened import OpenedSet, Sets
 from finc_eval.embeddings.opening import open_embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.estimates.retraining import SAMPLING_ONLY
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.baseline import History, samples_of
 from finc_eval.gates.causes import find_findings
@@ -25,9 +26,8 @@ from finc_eval.gates.evidence import LimitEvidence, Normal, Side, round_up
 from finc_eval.gates.facts.tables import PrivateLimits
 from finc_eval.gates.first_policy import Proposal, policy_text
 from finc_eval.gates.gate import basic_evidence, shown_limits
-from finc_eval.gates.kinds import KindEvidence
+from finc_eval.gates.kind_shares import KindEvidence
 from finc_eval.gates.policy import Policy
-from finc_eval.gates.retraining import SAMPLING_ONLY
 from finc_eval.gates.rule import family_sentence, judge, overall_of, too_fine
 from finc_eval.gates.sets import ANCHOR, BASELINE, GEN, REF, GateSets
 from finc_eval.gates.verdict import FIRST, Verdict

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from _quick import quick_releases  # noqa: F401
 from typer.testing import CliRunner
 
 import finc_eval as fe

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from _quick import quick_releases  # noqa: F401
 
 import finc_eval as fe
 from finc_eval.core.errors import BudgetError
