@@ -103,12 +103,10 @@ class Look(Record):
         if self.whole:
             said = say_whole(self.name, self.interval, "the generated set")
             return f"{said[0].upper()}{said[1:]}."
+        shares = {"gen": (self.share_gen, self.share_ref), "ref": (self.share_ref, self.share_gen)}
         own, other = (
             percent_of(share, self.interval if label == self.more_in else None, beyond=others)
-            for label, share, others in (
-                ("gen", self.share_gen, self.share_ref),
-                ("ref", self.share_ref, self.share_gen),
-            )
+            for label, (share, others) in shares.items()
         )
         return f"{say_part(self.name, own, other, is_more=self.more_in == 'gen')}."
 
@@ -187,8 +185,7 @@ def find_traits(
         cause = name_by_members(clearest, traits, {label: each.values for label, each in measured.items()})
         p_value = min(float(p_values[place]) for place, each in enumerate(columns) if each.trait is clearest.trait)
         found.append((_look_of(cause, columns, p_value, sets, measured), cause.has))
-        known |= {clearest.trait.name, cause.trait.name, *cause.trait.sort_of}
-        known |= {*(cause.trait.brings if cause.whole else ())}
+        known |= {clearest.trait.name, cause.trait.name, *cause.trait.sort_of, *(cause.trait.brings * cause.whole)}
         known |= {one.trait.name for one in fresh if cause.ends(one)}
         brought |= {*cause.trait.brings}
         left = {label: mask & ~cause.has[label] for label, mask in left.items()}
