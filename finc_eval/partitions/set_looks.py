@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.looks import Look, find_traits
 from finc_eval.naming.measured import Measured, measure_sets
-from finc_eval.numerics.families import level_of_each
+from finc_eval.numerics.families import bonferroni, level_of_each
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 EXCHANGES = 999  # random exchanges of a set at least, as of the looks of two sets
@@ -56,7 +56,7 @@ def looks_of_sets(sets: Mapping[str, Embeddings], seed: int) -> dict[str, tuple[
         both = {"gen": measured[label], "ref": rest}
         looks = find_traits({"gen": sets[label], "ref": pooled}, traits, both, [], seed, None, exchanges)
         found[label] = tuple(
-            replace(look, p_value=min(1.0, look.p_value * len(sets)), examples={"gen": look.examples["gen"]})
+            replace(look, p_value=float(bonferroni(look.p_value, len(sets))), examples={"gen": look.examples["gen"]})
             for look, _ in looks
             if look.more_in == "gen" and look.p_value <= level
         )
