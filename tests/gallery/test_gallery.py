@@ -19,6 +19,7 @@ from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES
+from finc_eval.gallery.members import pictured_ids
 from finc_eval.gallery.pictured import read_gallery
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.samples.source import Sample
@@ -202,7 +203,8 @@ def test_pictures_in_memory_arrive_in_the_page_and_in_the_file(tmp_path):
         gen, ref = EmbeddingSet(rows[0], images=held), EmbeddingSet(rows[1], ids=[f"r{i}" for i in range(80)])
         found = compare(gen, ref, features=20, modes=1)
         (mode,) = found.over
-        assert {*found.gallery.pictures["gen"]} == {*found.shown_ids("gen")} and not found.gallery.pictures["ref"]
+        kept = {*found.shown_ids("gen"), *pictured_ids(found.folds).get("gen", ())}
+        assert {*found.gallery.pictures["gen"]} == kept and not found.gallery.pictures["ref"]
         first = mode.typical("gen")[0]
         shown = found.gallery.pictures["gen"][first]
         strips = Page(page(found, {})).find("img", "strip")

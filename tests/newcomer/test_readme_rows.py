@@ -20,7 +20,7 @@ ROWS = [row for row in ROWS if row]
 FIRST = {
     "compare --gen generated/": r"in color",
     "compare --gen new/": r"in color",
-    "compare a=": r"^a has significantly more",
+    "compare a=": r"^\d+ % of a is in color",
     "monitor": r"step 3000.*(gray|toned)",
     "leaderboard --ref": r"^one is worst: .*in color",
     "leaderboard add": r"^added three .*one is worst: .*in color",

@@ -232,7 +232,7 @@ def test_the_gate_shows_the_kinds_that_need_a_person_and_folds_those_that_held()
     card = page.by_id(anchor(lost.name))
     assert page.texts("p", "tag", card) == [lost.verdict]
     ids = [name for label in lost.examples for name in lost.examples[label][:SHOWN_SAMPLES]]
-    assert [page.attributes(n)["alt"] for n in page.find("img", inside=card)] == ids
+    assert [page.attributes(n)["alt"] for n in page.shown(card)] == ids
     table, *_ = page.find("table", "modes")
     assert f"#{anchor(lost.name)}" in [page.attributes(n)["href"] for n in page.find("a", inside=table)]
     most = max(lost.examples, key=lambda label: lost.shares[label])
