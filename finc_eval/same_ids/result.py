@@ -125,7 +125,8 @@ class ById(Record, Shown):
         """Say the verdict, what is broken, what is worse and what changed, in a sentence each."""
         said = self.clauses
         if self.broken and self._say_causes() in said["verdict"]:
-            said["broken"] = f"the broken {'pairs are' if len(self.broken) > 1 else 'pair is'} {self._name_broken()}"
+            these = "this pair is" if len(self.broken) == 1 else f"these {len(self.broken):,} pairs are"
+            said["broken"] = f"{these} broken: {self._name_broken()}"
         return {key: f"{clause[0].upper()}{clause[1:]}." for key, clause in said.items()}
 
     def sentences_beside(self, headline: str) -> dict[str, str]:
