@@ -1,4 +1,4 @@
-"""Which tools say how two sets differ: where, in which share, in which words, and nothing where nothing does?
+"""Compare tools that describe how two sets differ: samples, shares and words, and silence about equal sets.
 
     python benchmarks/differences.py run [--seed 1] [--only shapes]     judge finc-eval and simple methods
     python benchmarks/differences.py write FOLDER [--seed 1]            write the cases, for another tool

@@ -1,4 +1,4 @@
-"""How often does the page of a release claim relations between columns, if there are none, and if there are some?
+"""Measure how often the page of a release claims relations between columns: of tables without any, and with some.
 
     python benchmarks/dp_hp_relations.py
 

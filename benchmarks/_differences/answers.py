@@ -34,7 +34,7 @@ def read_answer(path, truths):
     try:
         read = ANSWER.validate_python(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:  # ValidationError is a ValueError
-        raise DataError(f"{path} is no answer: {_first_fault(error)}") from error
+        raise DataError(f"{path} cannot be read as an answer: {_first_fault(error)}") from error
     for case, differences in read.items():
         if case not in truths:
             raise DataError(f"{path} has a case {case!r}: truth.json has {', '.join(sorted(truths)[:3])} …")

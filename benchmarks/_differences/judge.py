@@ -42,7 +42,7 @@ class Planted:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is right in an answer to a case.
+    """Scores of an answer to one case.
 
     Attributes:
         found, side, share, words: parts of the planted differences that are found; and with the right side, share and
@@ -98,9 +98,9 @@ def parts_right(each, claim):
 
 
 def is_share(share, claim):
-    """Return whether the interval of a claim holds the true share, and is no wider than `WIDEST`.
+    """Return whether a claim has the right share: its interval, at most `WIDEST` wide, contains the true share.
 
-    Without an interval, return whether its share is near.
+    A claim without an interval is right if its share is near the true share.
     """
     if claim.get("interval") is not None:
         low, high = claim["interval"]

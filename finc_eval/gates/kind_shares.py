@@ -172,7 +172,7 @@ def new_evidence(
     part, surely = (1.0, None) if counted.tree is None else (IN_ONE, 0.0)
     shared: dict[str, Any] = {"margin": margin, "n": n, "part": part, "surely": surely}
     if before is not None:
-        note = f"about half of a class is seen as such, so that {in_percent(margin, 2)} of all are half as many seen"
+        note = f"the extractor recognizes about half of a class: {in_percent(margin, 2)} of the samples count as half"
         shared |= {"margin": OF_A_CLASS * margin, "part": 1.0, "is_search": True, "note": note}
     kinds = _new_kinds(counts, limits, shared["margin"])
     titles = {kind: f"{rule} {counted.names[kind]}" for kind in kinds}
@@ -190,7 +190,7 @@ def new_evidence(
 
 
 def _new_kinds(counts: KindCounts, limits: KindLimits, margin: float) -> list[int]:
-    """Return the kinds that the reference lacks, and of which the new release may have gained so much."""
+    """Return the kinds that the reference lacks and that may have grown by more than the margin."""
     # 0.25: a kind that the reference has less of than this part of the limit on new kinds is one that it lacks.
     lacked = counts.found.shares(REF) < 0.25 * margin
     if counts.found.tree is None:

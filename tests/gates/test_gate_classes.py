@@ -65,6 +65,7 @@ def test_a_class_or_a_noun_that_is_lost_is_a_regression_by_its_name(seen, lost, 
     [
         ((), 0.03, []),
         ((("lemon", 0.05),), 0.03, ["lemon"]),
+        ((("lemon", 0.05),), 0.08, ["lemon"]),  # of which half is seen
         ((("lemon", 0.05),), 0.12, []),  # of which half would be seen: more than there is
         ((("lemon", 0.004),), 0.001, []),  # two samples are chance
         ((("tabby", 0.03), ("Egyptian cat", 0.03)), 0.05, ["cat"]),  # the noun holds both
